@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * log - what happened, for whoever looks for the reason later. Not for results: only cli prints those.
+ *
+ * Lines go to stderr as "<3>ag-box: text" levels are shown as journald prefixes only when stderr is not a terminal.
+ * AGBOX_LOG=debug|info|warn chooses (default warn; log_set_level overrides). Safe from any thread; one write(2) a line.
+ */
+
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN };
+
+void log_set_level(enum log_level level);
+int log_parse_level(const char *word, enum log_level *ret); /* -EINVAL */
+
+void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

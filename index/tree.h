@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * tree - the search tree of one snapshot, read page by page from a source (rule F1).
+ *
+ * A prolly tree: leaves hold entries in key order, cut by content; inner pages hold references to pages, each with the
+ * number of entries below it, so that an entry is found by key or by position (0 … tree_count - 1) in one descent.
+ * Positions are what FUSE node ids are made of (rule O5). The tree is immutable and safe from many threads; it keeps a
+ * bounded LRU of decoded pages. Every page was authenticated by the source; its structure (order, counts, depth) is
+ * checked here again, so that a hostile store cannot make us loop or run out of memory: -EBADMSG ERROR_DAMAGED.
+ */
+
+#include "index/entry.h"
+#include "index/key.h"
+#include "index/source.h"
+
+#define TREE_DEPTH_MAX 8
+
+struct page_ref {
+    struct locator frame;
+    uint64_t count; /* entries below */
+};
+
+/* What a snapshot object says about its tree. */
+struct tree_root {
+    struct page_ref page;
+    uint8_t depth; /* 0: the root is a leaf */
+    bool empty;    /* no page at all */
+};
+
+struct tree;
+
+/* page_room: how many bytes of decoded pages to keep (0: a default of 8 MiB). */
+int tree_open(struct source *source, const struct tree_root *root, size_t page_room, struct tree **ret, struct error *e);
+void tree_close(struct tree *t); /* NULL is fine */
+void tree_closep(struct tree **t);
+uint64_t tree_count(const struct tree *t);
+
+/* -ENOENT (ERROR_UNKNOWN) if there is none. ret is owned by the caller; either output may be NULL. */
+int tree_find(struct tree *t, struct bytes key, uint64_t *ret_position, struct entry *ret, struct error *e);
+int tree_at(struct tree *t, uint64_t position, struct buf *ret_key, struct entry *ret, struct error *e);
+/* Follows ENTRY_LINK to its first name once; a link to a link or to nothing is damage. */
+int tree_resolve(struct tree *t, struct entry *n, struct error *e);
+
+/*
+ * Calls each for the entries whose key starts with prefix and is >= from (from may be empty), in order, until it returns
+ * non-zero, which is then tree_scan's result too. key and n are borrowed. Not resolved: links come as ENTRY_LINK.
+ */
+typedef int (*tree_each)(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e);
+int tree_scan(struct tree *t, struct bytes prefix, struct bytes from, tree_each each, void *arg, struct error *e);
+
+/*
+ * Calls each for every page below and including the root, top down, level by level, parents before children; before a
+ * level is visited its frames are warmed in batches. For streaming all metadata, for prune's marking and for check.
+ * leaf pages carry their decoded entries' extents through tree_scan; here only the locators are told.
+ */
+int tree_pages(struct tree *t, int (*each)(void *arg, const struct locator *page, uint8_t level, struct error *e), void *arg,
+               struct error *e);
