@@ -10,10 +10,11 @@ static const struct {
     const char *name;
     int exit_code;
 } kinds[] = {
-    [ERROR_FAILED] = { "failed", 1 },   [ERROR_USAGE] = { "usage", 2 },     [ERROR_HELD] = { "held", 3 },
-    [ERROR_UNKNOWN] = { "unknown", 4 }, [ERROR_STORE] = { "store", 5 },     [ERROR_DOUBT] = { "doubt", 6 },
-    [ERROR_DAMAGED] = { "damaged", 7 }, [ERROR_BUSY] = { "busy", 8 },       [ERROR_PASSWORD] = { "password", 9 },
-    [ERROR_INTERRUPTED] = { "interrupted", 130 },
+    [ERROR_FAILED] = { "failed", 1 },     [ERROR_USAGE] = { "usage", 2 },
+    [ERROR_HELD] = { "held", 3 },         [ERROR_UNKNOWN] = { "unknown", 4 },
+    [ERROR_STORE] = { "store", 5 },       [ERROR_DOUBT] = { "doubt", 6 },
+    [ERROR_DAMAGED] = { "damaged", 7 },   [ERROR_BUSY] = { "busy", 8 },
+    [ERROR_PASSWORD] = { "password", 9 }, [ERROR_INTERRUPTED] = { "interrupted", 130 },
 };
 
 const char *error_kind_name(enum error_kind kind)

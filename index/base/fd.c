@@ -5,9 +5,117 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#define READ_STEP (64u * 1024)
+
+int fd_pread_all(int fd, void *data, size_t len, uint64_t off, struct error *e)
+{
+    uint8_t *p = data;
+    while (len > 0) {
+        ssize_t n = pread(fd, p, len, (off_t)off);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(e, ERROR_FAILED, -errno, "read %zu bytes at %ju", len, (uintmax_t)off);
+        if (n == 0)
+            return error_say(e, ERROR_DAMAGED, -EIO, "the file ends %zu bytes too early", len);
+        p += n;
+        off += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int fd_pwrite_all(int fd, const void *data, size_t len, uint64_t off, struct error *e)
+{
+    const uint8_t *p = data;
+    while (len > 0) {
+        ssize_t n = pwrite(fd, p, len, (off_t)off);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return error_set(e, ERROR_FAILED, n < 0 ? -errno : -EIO, "write %zu bytes at %ju", len, (uintmax_t)off);
+        p += n;
+        off += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int fd_read_file(int dir, const char *name, size_t max, struct buf *ret, struct error *e)
+{
+    _cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return error_set(e, ERROR_FAILED, -errno, "open %s", name);
+
+    _cleanup_(buf_release) struct buf b = { 0 };
+    for (;;) {
+        buf_reserve(&b, READ_STEP);
+        ssize_t n = read(fd, b.data + b.len, READ_STEP);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(e, ERROR_FAILED, -errno, "read %s", name);
+        if (n == 0)
+            break;
+        b.len += (size_t)n;
+        if (b.len > max)
+            return error_say(e, ERROR_DAMAGED, -EFBIG, "read %s: more than %zu bytes", name, max);
+    }
+    struct buf before = *ret;
+    *ret = b;
+    b = before;
+    return 0;
+}
+
+int fd_make_directories(const char *path, unsigned mode, struct error *e)
+{
+    if (path[0] != '/')
+        return error_set(e, ERROR_FAILED, -EINVAL, "make directory %s", path);
+
+    _cleanup_free_ char *part = mem_strdup(path);
+    size_t len = strlen(part);
+    for (size_t i = 1; i <= len; i++) {
+        if (part[i] != '/' && part[i] != '\0')
+            continue;
+        part[i] = '\0';
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
+            return error_set(e, ERROR_FAILED, -errno, "make directory %s", part);
+        if (i < len)
+            part[i] = '/';
+    }
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "make directory %s", path);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(e, ERROR_FAILED, -ENOTDIR, "make directory %s", path);
+    return 0;
+}
+
+int fd_open_beneath(int dir, const char *path, int flags, unsigned mode)
+{
+    bool creates = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; /* O_TMPFILE holds O_DIRECTORY */
+    struct open_how how = {
+        .flags = (uint64_t)(flags | O_CLOEXEC),
+        .mode = creates ? mode : 0, /* EINVAL otherwise */
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    /* EAGAIN: a rename or mount somewhere on the machine raced with the walk (openat2(2)). */
+    for (int tries = 0;;) {
+        long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+        if (fd >= 0)
+            return (int)fd;
+        if (errno != EINTR && (errno != EAGAIN || ++tries == 64))
+            return -errno;
+    }
+}
 
 int fd_write_all(int fd, const void *data, size_t len, struct error *e)
 {

@@ -22,12 +22,13 @@ int fd_pwrite_all(int fd, const void *data, size_t len, uint64_t off, struct err
 /* Replaces ret's bytes by the whole file; -EFBIG (ERROR_DAMAGED) if it holds more than max. */
 int fd_read_file(int dir, const char *name, size_t max, struct buf *ret, struct error *e);
 
-/* mkdir -p of an absolute path, each missing part with mode; an existing last part must be a directory. */
+/* mkdir -p of an absolute path, each missing part with mode (less the umask); an existing last part must be a directory. */
 int fd_make_directories(const char *path, unsigned mode, struct error *e);
 
 /*
  * Opens path below the directory dir and nowhere else: openat2(2) with RESOLVE_BENEATH | NO_SYMLINKS | NO_MAGICLINKS
- * (design rule T5: whoever controls the tree cannot lead us out of it). Returns the descriptor or -errno.
+ * (design rule T5: whoever controls the tree cannot lead us out of it). O_CLOEXEC is added; mode counts only where
+ * flags create. Returns the descriptor or -errno.
  */
 int fd_open_beneath(int dir, const char *path, int flags, unsigned mode);
 

@@ -4,8 +4,9 @@
 /*
  * log - what happened, for whoever looks for the reason later. Not for results: only cli prints those.
  *
- * Lines go to stderr as "<3>ag-box: text" levels are shown as journald prefixes only when stderr is not a terminal.
- * AGBOX_LOG=debug|info|warn chooses (default warn; log_set_level overrides). Safe from any thread; one write(2) a line.
+ * Lines go to stderr as "ag-box: text"; where stderr is the journal ($JOURNAL_STREAM names it, systemd.exec(5)), with a
+ * level in front ("<4>"). Control bytes become '?'; a line is cut at 2 KiB. AGBOX_LOG=debug|info|warn chooses (default
+ * warn; log_set_level overrides). Safe from any thread; one write(2) a line.
  */
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN };

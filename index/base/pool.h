@@ -15,7 +15,10 @@ struct pool;
 
 /* threads >= 1, queue >= 1. */
 int pool_new(unsigned threads, unsigned queue, struct pool **ret, struct error *e);
-/* work(arg, e): 0 or -errno. drop(arg) is called instead of work when the pool has failed; may be NULL. */
+/*
+ * work(arg, e): 0 or -errno; it owns arg. drop(arg) is called instead of work when the pool has failed; may be NULL.
+ * Returns the pool's first error once there is one (arg was dropped), so that a producer can stop.
+ */
 int pool_run(struct pool *p, int (*work)(void *arg, struct error *e), void (*drop)(void *arg), void *arg,
              struct error *e);
 int pool_wait(struct pool *p, struct error *e); /* until the queue is empty and all threads idle; 0 or the first error */

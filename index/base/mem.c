@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void *mem_new(size_t count, size_t size)
+{
+    void *p = calloc(count ? count : 1, size ? size : 1);
+    if (!p)
+        abort();
+    return p;
+}
+
+void *mem_grow(void *p, size_t count, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total))
+        abort();
+    /* realloc to 0 may free and answer NULL. */
+    void *grown = realloc(p, total ? total : 1);
+    if (!grown)
+        abort();
+    return grown;
+}
+
+void *mem_copy(const void *p, size_t n)
+{
+    char *copy = mem_grow(NULL, n + 1, 1);
+    if (n)
+        memcpy(copy, p, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+char *mem_strdup(const char *s)
+{
+    return mem_copy(s, strlen(s));
+}
+
+char *mem_printf(const char *fmt, ...)
+{
+    char *s = NULL;
+    va_list args;
+    va_start(args, fmt);
+    if (vasprintf(&s, fmt, args) < 0)
+        abort();
+    va_end(args);
+    return s;
+}
