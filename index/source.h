@@ -9,8 +9,8 @@
  * get returns the decoded bytes of one frame as a counted reference. It blocks until they are here, as long as it takes
  * (design "Outages": a store that cannot be reached is waited for unless a time limit is configured), and is safe from
  * many threads: concurrent calls for one frame join one fetch (single-flight). A demand overtakes everything queued as
- * background. Errors: -EIO ERROR_DAMAGED (the store's bytes cannot be true), -ENOENT ERROR_DAMAGED (the object is gone),
- * -ETIMEDOUT ERROR_STORE (time limit configured and passed), -ECANCELED (stopped). Errors are never remembered.
+ * background. Errors: -EIO ERROR_DAMAGED (the store's bytes cannot be true), -ENOENT ERROR_DAMAGED (the object is
+ * gone), -ETIMEDOUT ERROR_STORE (time limit configured and passed), -ECANCELED (stopped). Errors are never remembered.
  *
  * warm asks for many frames at once, near ones merged to one ranged GET, and returns when all are in the local cache;
  * frames already there cost nothing. It decodes nothing.
@@ -27,9 +27,9 @@ struct frame {
     uint8_t data[];
 };
 
-struct frame *frame_new(size_t len);         /* one reference, data not initialised */
+struct frame *frame_new(size_t len); /* one reference, data not initialised */
 struct frame *frame_hold(struct frame *f);
-void frame_drop(struct frame *f);            /* NULL is fine */
+void frame_drop(struct frame *f); /* NULL is fine */
 void frame_dropp(struct frame **f);
 
 enum source_urgency { SOURCE_DEMAND, SOURCE_BACKGROUND };
@@ -50,3 +50,10 @@ static inline int source_warm(struct source *s, const struct locator *l, size_t 
 {
     return s->warm(s, l, count, urgency, e);
 }
+
+/*
+ * Replaces ret by the frames' bytes one after the other: how byte strings that may pass FRAME_RAW_MAX are stored
+ * (links, access). More than max bytes in all is damage, found before anything is fetched where the locators say so.
+ */
+int source_join(struct source *s, const struct locator *l, size_t count, enum frame_kind kind, size_t max,
+                struct buf *ret, struct error *e);
