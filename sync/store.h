@@ -4,16 +4,20 @@
 /*
  * store - objects under keys, with conditions: the one interface over S3 and a directory (rules S, L1, L2).
  *
- * Keys are relative ("box/demo/head"): printable ASCII of [A-Za-z0-9._/-], no empty or dotted parts. An etag is an opaque
- * string. All calls are safe from many threads and block; GETs, LISTs and unconditional calls retry what format.md lists,
- * with jittered back-off, re-signed each time. A conditional PUT is sent once, and after a lost answer its outcome is unknown:
- * the caller reads the object back (rule L2).
+ * Keys are relative ("box/demo/head"): printable ASCII of [A-Za-z0-9._/-], no empty or dotted parts. An etag is an
+ * opaque string. All calls are safe from many threads and block; GETs, LISTs and unconditional calls retry what
+ * format.md lists, with jittered back-off, re-signed each time. A conditional PUT is sent once, and after a lost answer
+ * its outcome is unknown: the caller reads the object back (rule L2).
  *
  * Errors: -ENOENT ERROR_UNKNOWN no such object (or bucket: said) · -ESTALE ERROR_FAILED the condition was not met (412,
  * 409, or 404 of an If-Match) · -EHOSTUNREACH ERROR_STORE cannot be reached, or the outcome is unknown · -EBUSY
  * ERROR_STORE the key is written too often (429) · -EACCES ERROR_STORE refused: credentials, rights, clock ·
  * -EFBIG ERROR_DAMAGED larger than the caller's limit · -EBADMSG ERROR_DAMAGED an answer that cannot be true ·
- * -ECANCELED ERROR_INTERRUPTED store_cancel was called.
+ * -ENOSPC, -EIO ERROR_STORE the directory's disk · -EINVAL ERROR_FAILED an invalid key · -ECANCELED ERROR_INTERRUPTED
+ * store_cancel was called (of a PUT: the outcome is unknown).
+ *
+ * A directory is a store only once store_create made it one: where that mark is missing every call is -EHOSTUNREACH, so
+ * that a disk which is not mounted is an outage and never an empty store.
  */
 
 #include "index/base/buf.h"
@@ -22,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STORE_KEY_MAX  512
+#define STORE_KEY_MAX 512
 #define STORE_ETAG_MAX 128
 
 enum store_condition { STORE_ALWAYS, STORE_IF_ABSENT, STORE_IF_MATCH };
@@ -50,12 +54,14 @@ struct store_operations {
     int (*put)(struct store *s, const char *key, struct bytes data, enum store_condition condition, const char *etag,
                char *ret_etag, struct error *e);
     int (*stat)(struct store *s, const char *key, struct store_info *ret, struct error *e);
-    /* Calls each for every object whose key starts with prefix, in lexicographic order of keys. info.etag may be empty. A prefix
-     * that matches nothing is success; any failure, a cut-off listing too, is an error, never a shorter list. */
+    /* Calls each for every object whose key starts with prefix, in lexicographic order of keys. info.etag may be empty.
+     * A prefix that matches nothing is success; any failure, a cut-off listing too, is an error, never a shorter list.
+     */
     int (*list)(struct store *s, const char *prefix,
                 int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e), void *arg,
                 struct error *e);
     int (*remove)(struct store *s, const char *key, struct error *e); /* of what is not there: 0 */
+    int (*create)(struct store *s, struct error *e);                  /* see store_create; NULL: nothing to do */
     void (*close)(struct store *s);
 };
 
@@ -69,18 +75,25 @@ struct store {
 struct store_config {
     const char *url; /* file:///absolute/path, s3://bucket or s3://bucket/prefix */
     const char *endpoint, *region, *access_key, *secret_key; /* S3 */
-    unsigned timeout_s; /* of inactivity, per attempt; 0: 60 */
-    unsigned attempts;  /* 0: 6 */
+    unsigned timeout_s;                                      /* of inactivity, per attempt; 0: 60 */
+    unsigned attempts;                                       /* 0: 6 */
 };
 
-/* Opens the store that url names; nothing is sent yet. Copies what it needs. -EINVAL ERROR_USAGE: url or a missing setting. */
+/* Opens the store that url names; nothing is sent yet. Copies what it needs. -EINVAL ERROR_USAGE: url or a missing
+ * setting. */
 int store_open(const struct store_config *c, struct store **ret, struct error *e);
 void store_close(struct store *s); /* NULL is fine */
 void store_closep(struct store **s);
+/* Ends pending waits and fails later calls, from a signal handler too. store_resume: calls work again, to clean up. */
 void store_cancel(struct store *s);
+void store_resume(struct store *s);
 bool store_key_valid(const char *key);
 
-/* As the operations, with crash points around each and a trace line. */
+/* Makes it a store if it is none yet: the directory (its parent must exist) 0700 and its mark. A bucket must exist
+ * already. */
+int store_create(struct store *s, struct error *e);
+
+/* As the operations, with crash points around each ("put-head.before", "put-head.after") and the key checked. */
 int store_get(struct store *s, const char *key, uint64_t offset, uint64_t length, size_t max, struct buf *ret,
               struct store_info *ret_info, struct error *e);
 int store_put(struct store *s, const char *key, struct bytes data, enum store_condition condition, const char *etag,
@@ -90,3 +103,13 @@ int store_list(struct store *s, const char *prefix,
                int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e), void *arg,
                struct error *e);
 int store_remove(struct store *s, const char *key, struct error *e);
+
+/*
+ * For implementations: one request is over. Counts it and writes the trace line
+ * {"event":"store","op":…,"key":…,"status":…,"us":…,"bytes":…,"attempt":…}; status is HTTP's (0: no answer), attempt
+ * counts from 1.
+ */
+enum store_verb { STORE_GET, STORE_PUT, STORE_STAT, STORE_LIST, STORE_REMOVE };
+void store_account(struct store *s, enum store_verb verb, const char *key, int status, int64_t started_boot_ns,
+                   uint64_t bytes, unsigned attempt);
+bool store_cancelled(const struct store *s);
