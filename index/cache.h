@@ -5,12 +5,17 @@
  * cache - sealed frames that this node has fetched or sent, on local disk under a sqlite index. Disposable as a whole:
  * deleting $AGBOX_STATE_DIR/cache loses nothing but time (a test does it).
  *
- * A pack's frames lie at their own offsets in one sparse file per pack, cache/<box>/<writer>-<id>; catalog.db says which
- * ranges are there and when they were last used. The bytes are as the store has them, and whoever reads them opens the seal, so a
- * torn or rotten range is found at use: then cache_forget and fetch again. Eviction is by least recent use, a frame at a
- * time (hole punching), when the total passes the limit; ranges marked keep (the mounted base's metadata) are never taken, and unsent data is
- * never in here. A full disk is not an error of the read: put says -ENOSPC and the caller goes on without.
- * Safe from many threads and several processes (sqlite WAL, busy timeout).
+ * A pack's frames lie at their own offsets in one sparse file per pack, cache/<box>/<writer>-<id>; cache/.catalog.db
+ * (no box can have that name) says which ranges are there and when they were last used. The bytes are as the store has
+ * them, and whoever reads them opens the seal, so a torn or rotten range is found at use: then cache_forget and fetch
+ * again. Eviction is by least recent use, a frame at a time (hole punching), when the total passes the limit; ranges
+ * marked keep (the mounted base's metadata) are never taken, and unsent data is never in here. A full disk is not an
+ * error of the read: put says -ENOSPC and the caller goes on without. The limit is one for all boxes of the node. Bytes
+ * between the frames of a merged put lie in the file unaccounted, until the frames around them go.
+ *
+ * Safe from many threads and several processes (sqlite WAL, busy timeout). Reads have a connection of their own and
+ * never wait for a write. Use times are kept in memory and written with the next put. When the directory is deleted or
+ * the catalog is found damaged while in use, the cache begins again, empty.
  */
 
 #include "index/base/error.h"
@@ -19,21 +24,29 @@
 
 struct cache;
 
-/* dir: $AGBOX_STATE_DIR/cache, made if absent; a damaged catalog is thrown away with the files. limit: bytes, 0 none. */
+/* dir: $AGBOX_STATE_DIR/cache, absolute, made if absent; a damaged catalog is thrown away with the files. limit: bytes,
+ * 0 none. */
 int cache_open(const char *dir, const char *box, uint64_t limit, struct cache **ret, struct error *e);
-void cache_close(struct cache *c);
+void cache_close(struct cache *c); /* NULL is fine */
+void cache_closep(struct cache **c);
 
 /* Appends the sealed bytes to ret. -ENOENT: not here (no error text is set). */
 int cache_get(struct cache *c, const struct locator *l, struct buf *ret, struct error *e);
 bool cache_has(struct cache *c, const struct locator *l);
-/* Bytes [offset, offset + data.len) of pack p, which hold the given frames whole. keep: never evict while the mark stands. */
-int cache_put(struct cache *c, const struct pack_name *p, uint32_t offset, struct bytes data, const struct locator *frames,
-              size_t count, bool keep, struct error *e);
+/* Bytes [offset, offset + data.len) of pack p, which hold the given frames whole: one write, one transaction. keep:
+ * never evict while the mark stands. -ENOSPC ERROR_FAILED: the disk is full, and making room did not help; nothing of
+ * data is here then. */
+int cache_put(struct cache *c, const struct pack_name *p, uint32_t offset, struct bytes data,
+              const struct locator *frames, size_t count, bool keep, struct error *e);
+void cache_keep(
+    struct cache *c,
+    const struct locator *l); /* sets the mark on what is here already, with the next put or close at the latest */
 void cache_forget(struct cache *c, const struct locator *l);
 int cache_unkeep_all(struct cache *c, struct error *e); /* when a new base is mounted */
 uint64_t cache_bytes(struct cache *c);                  /* of this box */
 
-/* Known content of the mounted base, hash -> where it is: what park deduplicates against (rule S1). Filled as metadata streams in. */
+/* Known content of the mounted base, hash -> where it is: what park deduplicates against (rule S1). Filled as metadata
+ * streams in. */
 struct known_extent {
     struct hash hash;
     uint64_t length;
