@@ -6,6 +6,7 @@
  *
  * A gear rolling hash with a table derived from the store's chunking key, normalised as in FastCDC (Xia et al., USENIX ATC
  * 2016): a stricter mask before the average, a looser one after. Equal runs of bytes are cut alike wherever they stand.
+ * gear[4i] … gear[4i+3] are the four little-endian integers of the key's hash of "gear" and the byte 4i. Pure functions.
  */
 
 #include "index/hash.h"

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * exclude - which entries stay out of snapshots (rule T4): gitignore(5) syntax, and `.auth-secret`.
+ *
+ * Rules and paths are bytes. The last rule that matches decides; "!" takes an exclusion back, a trailing "/" means
+ * directories only, a "/" elsewhere anchors to the root, "*", "?", "[…]" and "**" as in gitignore(5); a rule that git
+ * would ignore (blank, a comment, an unclosed bracket) matches nothing. What lies below an excluded directory is
+ * excluded with it, whatever later rules say. An entry named `.auth-secret` is excluded at any depth, rules or not;
+ * its other hard links are the walker's matter. Immutable once made, so safe from any thread; NULL is "no rules".
+ * Matching a path takes time in proportion to its length times the rules' lengths, never more.
+ */
+
+#include "index/base/buf.h"
+#include "index/base/error.h"
+
+#include <stdbool.h>
+
+#define EXCLUDE_AUTH_SECRET ".auth-secret"
+#define EXCLUDE_RULES_MAX   1000
+#define EXCLUDE_RULE_MAX    1024 /* bytes of one rule */
+
+struct exclude;
+
+/* ERROR_USAGE: too many rules, or one that is too long or holds NUL or newline. Rules are copied. */
+int exclude_new(const struct bytes *rules, size_t count, struct exclude **ret, struct error *e);
+void exclude_free(struct exclude *x);
+
+/* Whether the entry at path ("src/main.o", relative, no "." or "..") is excluded, given that no directory above it is:
+ * for walkers, which never go into an excluded directory. */
+bool exclude_entry(const struct exclude *x, struct bytes path, bool directory);
+/* Whether the entry or any directory above it is. */
+bool exclude_path(const struct exclude *x, struct bytes path, bool directory);
