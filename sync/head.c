@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/head.h"
+
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#define HEAD_VERSION 1
+#define NUMBER_MAX ((1ull << 53) - 1) /* what every JSON reader keeps exactly */
+#define HEAD_PATH_MAX 4096
+
+static const char *const state_names[] = {
+    [HEAD_HELD] = "held",
+    [HEAD_FREE] = "free",
+    [HEAD_PRUNING] = "pruning",
+    [HEAD_TOMBSTONE] = "tombstone",
+};
+
+static const char *const known_keys[] = { "v",     "box",  "incarnation", "epoch", "seq",
+                                          "state", "node", "boot_id",     "pin",   "path",
+                                          "ttl",   "root", "condemned",   "last",  "write" };
+
+const char *head_state_name(enum head_state s)
+{
+    return (unsigned)s <= HEAD_TOMBSTONE ? state_names[s] : "unknown";
+}
+
+void head_release(struct head *h)
+{
+    free(h->path);
+    free(h->unknown);
+    *h = (struct head){ 0 };
+}
+
+void head_releasep(struct head *h)
+{
+    head_release(h);
+}
+
+void head_copy(const struct head *from, struct head *to)
+{
+    *to = *from;
+    to->path = from->path ? mem_strdup(from->path) : NULL;
+    to->unknown = from->unknown ? mem_strdup(from->unknown) : NULL;
+}
+
+void head_key(const char *box, char to[STORE_KEY_MAX])
+{
+    snprintf(to, STORE_KEY_MAX, "box/%s/head", box);
+}
+
+bool head_expired(const struct head *h)
+{
+    if (h->state != HEAD_HELD)
+        return h->state == HEAD_FREE || h->state == HEAD_PRUNING;
+    return h->age_ns > 0 && (uint64_t)h->age_ns / 1000000000u >= h->ttl_s;
+}
+
+const struct head_last *head_ended(const struct head *h, uint64_t epoch)
+{
+    for (size_t i = 0; i < h->last_count; i++)
+        if (h->last[i].epoch == epoch)
+            return &h->last[i];
+    return NULL;
+}
+
+void head_end_epoch(struct head *h)
+{
+    size_t keep = h->last_count < HEAD_LAST ? h->last_count : HEAD_LAST - 1;
+    memmove(h->last + 1, h->last, keep * sizeof(h->last[0]));
+    h->last[0] = (struct head_last){ .epoch = h->epoch, .root = h->root, .write = h->write };
+    h->last_count = keep + 1;
+}
+
+/* encoding */
+
+static json_t *hex(const void *p, size_t n)
+{
+    char text[65];
+    text_hex(text, p, n);
+    return json_string(text);
+}
+
+static json_t *encode_last(const struct head *h)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < h->last_count; i++) {
+        json_t *one = json_object();
+        json_object_set_new(one, "epoch", json_integer((json_int_t)h->last[i].epoch));
+        json_object_set_new(one, "root", hex(&h->last[i].root, sizeof(h->last[i].root)));
+        json_object_set_new(one, "write", hex(&h->last[i].write, sizeof(h->last[i].write)));
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
+/* What we know goes over what we do not: an unknown key cannot stand in for one of ours. */
+static json_t *to_json(const struct head *h)
+{
+    json_t *o = h->unknown ? json_loads(h->unknown, 0, NULL) : json_object();
+    if (!json_is_object(o)) {
+        json_decref(o);
+        o = json_object();
+    }
+    json_object_set_new(o, "v", json_integer(HEAD_VERSION));
+    json_object_set_new(o, "box", json_string(h->box));
+    json_object_set_new(o, "incarnation", hex(h->incarnation, sizeof(h->incarnation)));
+    json_object_set_new(o, "epoch", json_integer((json_int_t)h->epoch));
+    json_object_set_new(o, "seq", json_integer((json_int_t)h->seq));
+    json_object_set_new(o, "state", json_string(head_state_name(h->state)));
+    json_object_set_new(o, "node", json_string(h->node));
+    json_object_set_new(o, "boot_id", json_string(h->boot_id));
+    json_object_set_new(o, "pin", json_string(h->pin));
+    json_object_set_new(o, "path", json_string(h->path ? h->path : ""));
+    json_object_set_new(o, "ttl", json_integer((json_int_t)h->ttl_s));
+    json_object_set_new(o, "root", hex(&h->root, sizeof(h->root)));
+    json_object_set_new(o, "last", encode_last(h));
+    json_object_set_new(o, "write", hex(&h->write, sizeof(h->write)));
+    if (h->condemned[0])
+        json_object_set_new(o, "condemned", json_string(h->condemned));
+    else
+        json_object_del(o, "condemned");
+    return o;
+}
+
+int head_encode(const struct head *h, const struct seal_context *c, struct buf *ret, struct error *e)
+{
+    if (h->path && (!text_is_utf8(h->path, strlen(h->path)) || strlen(h->path) > HEAD_PATH_MAX))
+        return error_say(e, ERROR_USAGE, -EINVAL, "the project's path is not UTF-8, or too long");
+
+    json_t *o = to_json(h);
+    _cleanup_free_ char *text = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(o);
+    if (!text || strlen(text) > HEAD_MAX)
+        return error_say(e, ERROR_FAILED, -EOVERFLOW, "the head of %s does not fit into %u bytes", h->box, HEAD_MAX);
+
+    /* A head that we could not read again must not be written. */
+    _cleanup_(head_releasep) struct head again = { 0 };
+    struct bytes body = { (const uint8_t *)text, strlen(text) };
+    int r = head_decode_body(body, &again, e);
+    if (r < 0)
+        return error_prefix(e, "encode the head of %s", h->box), r;
+    seal(c, SEAL_HEAD, "head", 4, body, ret);
+    return 0;
+}
+
+/* decoding: each reader says 0 or -1; the caller makes one error of it */
+
+static int read_text(const json_t *o, const char *key, char *to, size_t room)
+{
+    const json_t *v = json_object_get(o, key);
+    size_t n = json_string_length(v);
+    if (!json_is_string(v) || n >= room || memchr(json_string_value(v), 0, n))
+        return -1;
+    memcpy(to, json_string_value(v), n + 1);
+    return 0;
+}
+
+static int read_hex(const json_t *o, const char *key, void *to, size_t n)
+{
+    const json_t *v = json_object_get(o, key);
+    return json_is_string(v) ? text_unhex(json_string_value(v), json_string_length(v), to, n) : -1;
+}
+
+static int read_number(const json_t *o, const char *key, uint64_t max, uint64_t *ret)
+{
+    const json_t *v = json_object_get(o, key);
+    if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > max)
+        return -1;
+    *ret = (uint64_t)json_integer_value(v);
+    return 0;
+}
+
+static int read_state(const json_t *o, enum head_state *ret)
+{
+    char word[16];
+    if (read_text(o, "state", word, sizeof(word)) < 0)
+        return -1;
+    for (unsigned i = 0; i <= HEAD_TOMBSTONE; i++)
+        if (strcmp(word, state_names[i]) == 0) {
+            *ret = (enum head_state)i;
+            return 0;
+        }
+    return -1;
+}
+
+/* Newest first, all older than the head's own epoch. */
+static int read_last(const json_t *o, struct head *h)
+{
+    const json_t *all = json_object_get(o, "last");
+    if (!json_is_array(all) || json_array_size(all) > HEAD_LAST)
+        return -1;
+    uint64_t before = h->epoch;
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *one = json_array_get(all, i);
+        struct head_last *l = &h->last[i];
+        if (read_number(one, "epoch", NUMBER_MAX, &l->epoch) < 0 || l->epoch >= before ||
+            read_hex(one, "root", &l->root, sizeof(l->root)) < 0 ||
+            read_hex(one, "write", &l->write, sizeof(l->write)) < 0)
+            return -1;
+        before = l->epoch;
+    }
+    h->last_count = json_array_size(all);
+    return 0;
+}
+
+static int read_path(const json_t *o, struct head *h)
+{
+    _cleanup_free_ char *path = mem_new(HEAD_PATH_MAX + 1, 1);
+    if (read_text(o, "path", path, HEAD_PATH_MAX + 1) < 0 || (path[0] != 0 && path[0] != '/'))
+        return -1;
+    h->path = mem_strdup(path);
+    return 0;
+}
+
+static int read_condemned(const json_t *o, struct head *h)
+{
+    uint8_t id[16];
+    if (!json_object_get(o, "condemned"))
+        return 0;
+    return read_hex(o, "condemned", id, sizeof(id)) < 0 ? -1
+                                                        : read_text(o, "condemned", h->condemned, sizeof(h->condemned));
+}
+
+static void read_unknown(json_t *o, struct head *h)
+{
+    for (size_t i = 0; i < sizeof(known_keys) / sizeof(known_keys[0]); i++)
+        json_object_del(o, known_keys[i]);
+    if (json_object_size(o) > 0)
+        h->unknown = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
+static bool has_root(const struct head *h)
+{
+    static const struct snapshot_id none;
+    return memcmp(&h->root, &none, sizeof(none)) != 0;
+}
+
+static int read_all(const json_t *o, struct head *h)
+{
+    if (read_text(o, "box", h->box, sizeof(h->box)) < 0 || !text_is_name(h->box) ||
+        read_hex(o, "incarnation", h->incarnation, sizeof(h->incarnation)) < 0 ||
+        read_number(o, "epoch", NUMBER_MAX, &h->epoch) < 0 || h->epoch == 0 ||
+        read_number(o, "seq", NUMBER_MAX, &h->seq) < 0 || h->seq == 0 || read_state(o, &h->state) < 0)
+        return -1;
+    if (read_text(o, "node", h->node, sizeof(h->node)) < 0 || !text_is_name(h->node) ||
+        read_text(o, "boot_id", h->boot_id, sizeof(h->boot_id)) < 0 ||
+        read_text(o, "pin", h->pin, sizeof(h->pin)) < 0 || (h->pin[0] && !text_is_name(h->pin)) ||
+        read_path(o, h) < 0 || read_number(o, "ttl", HEAD_TTL_MAX, &h->ttl_s) < 0)
+        return -1;
+    if (read_hex(o, "root", &h->root, sizeof(h->root)) < 0 || read_condemned(o, h) < 0 || read_last(o, h) < 0 ||
+        read_hex(o, "write", &h->write, sizeof(h->write)) < 0)
+        return -1;
+    return has_root(h) == (h->state != HEAD_TOMBSTONE) ? 0 : -1;
+}
+
+int head_decode_body(struct bytes json, struct head *ret, struct error *e)
+{
+    if (json.len > HEAD_MAX)
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "head: %zu bytes are too many", json.len);
+    json_t *o = json_loadb((const char *)json.data, json.len, JSON_REJECT_DUPLICATES, NULL);
+    uint64_t version = 0;
+    if (!json_is_object(o) || read_number(o, "v", NUMBER_MAX, &version) < 0 || version == 0) {
+        json_decref(o);
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "head: not what a head looks like");
+    }
+    if (version > HEAD_VERSION) {
+        json_decref(o);
+        error_say(e, ERROR_USAGE, -ENOTSUP, "head: version %llu is newer than this ag-box",
+                  (unsigned long long)version);
+        return error_hint(e, "install a newer ag-box on this node"), -ENOTSUP;
+    }
+
+    struct head h = { 0 };
+    int r = read_all(o, &h);
+    if (r == 0)
+        read_unknown(o, &h);
+    json_decref(o);
+    if (r < 0) {
+        head_release(&h);
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "head: impossible values");
+    }
+    head_release(ret);
+    *ret = h;
+    return 0;
+}
+
+int head_read(struct store *s, const struct seal_context *c, struct head *ret, struct error *e)
+{
+    char key[STORE_KEY_MAX];
+    head_key(c->box, key);
+    _cleanup_(buf_release) struct buf sealed = { 0 }, body = { 0 };
+    struct store_info info = { 0 };
+    int r = store_get(s, key, 0, 0, HEAD_MAX + SEAL_OVERHEAD + 1024, &sealed, &info, e);
+    if (r < 0)
+        return r;
+
+    _cleanup_(head_releasep) struct head h = { 0 };
+    r = seal_open(c, SEAL_HEAD, "head", 4, buf_bytes(&sealed), HEAD_MAX, &body, e);
+    if (r == 0)
+        r = head_decode_body(buf_bytes(&body), &h, e);
+    if (r == 0 && strcmp(h.box, c->box) != 0)
+        r = error_say(e, ERROR_DAMAGED, -EBADMSG, "it is the head of box %s", h.box);
+    if (r < 0) {
+        error_prefix(e, "read %s", key);
+        return r;
+    }
+    memcpy(h.etag, info.etag, sizeof(h.etag));
+    h.age_ns = info.now_ns - info.modified_ns;
+    head_release(ret);
+    *ret = h;
+    h = (struct head){ 0 };
+    return 0;
+}
+
+int head_write(struct store *s, const struct seal_context *c, struct head *h, struct error *e)
+{
+    char key[STORE_KEY_MAX], etag[STORE_ETAG_MAX] = "";
+    head_key(c->box, key);
+    _cleanup_(buf_release) struct buf sealed = { 0 };
+    int r = head_encode(h, c, &sealed, e);
+    if (r < 0)
+        return r;
+    r = store_put(s, key, buf_bytes(&sealed), h->etag[0] ? STORE_IF_MATCH : STORE_IF_ABSENT, h->etag, etag, e);
+    if (r < 0)
+        return r;
+    memcpy(h->etag, etag, sizeof(h->etag));
+    h->age_ns = 0;
+    return 0;
+}
