@@ -1,2 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-typedef int fusefs_has_no_source_yet;

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "fusefs/inodes.h"
+
+#include "index/base/mem.h"
+
+#include <errno.h>
+#include <sys/sysmacros.h>
+
+struct first_name {
+    uint64_t position;
+    size_t names;
+};
+
+struct inodes {
+    struct tree *tree;
+    struct first_name *firsts; /* by position */
+    size_t first_count;
+};
+
+static int compare_firsts(const void *a, const void *b)
+{
+    const struct first_name *x = a, *y = b;
+    return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static int find_path(struct tree *t, const char *path, uint64_t *ret_position, struct entry *ret, struct error *e)
+{
+    _cleanup_(buf_release) struct buf key = { 0 };
+    if (key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &key) < 0)
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "a name of a linked file is not a path");
+    int r = tree_find(t, buf_bytes(&key), ret_position, ret, e);
+    if (r == -ENOENT && e && e->kind == ERROR_UNKNOWN)
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "the first name of a linked file, %s, is not there", path);
+    return r;
+}
+
+int inodes_new(struct tree *tree, const struct link_group *groups, size_t count, struct inodes **ret, struct error *e)
+{
+    struct inodes *i = mem_new(1, sizeof(*i));
+    i->tree = tree;
+    if (groups && count > 0)
+        i->firsts = mem_new(count, sizeof(i->firsts[0]));
+    for (size_t g = 0; groups && g < count; g++) {
+        struct first_name *f = &i->firsts[i->first_count++];
+        f->names = groups[g].count;
+        int r = find_path(tree, groups[g].paths[0], &f->position, NULL, e);
+        if (r < 0) {
+            inodes_free(i);
+            return r;
+        }
+    }
+    if (i->first_count > 0)
+        qsort(i->firsts, i->first_count, sizeof(i->firsts[0]), compare_firsts);
+    *ret = i;
+    return 0;
+}
+
+void inodes_free(struct inodes *i)
+{
+    if (i)
+        free(i->firsts);
+    free(i);
+}
+
+struct tree *inodes_tree(struct inodes *i)
+{
+    return i->tree;
+}
+
+void inode_release(struct inode *n)
+{
+    entry_release(&n->n);
+}
+
+static size_t count_names(const struct inodes *i, uint64_t position)
+{
+    struct first_name key = { .position = position }, *found = NULL;
+    if (i->first_count > 0)
+        found = bsearch(&key, i->firsts, i->first_count, sizeof(key), compare_firsts);
+    return found ? found->names : 1;
+}
+
+/*
+ * Allocated blocks are what the extents cover. Files with many extents keep them elsewhere and are not worth a fetch
+ * here: they claim a block less than they may have, so that cp and tar, who take st_blocks as the sign of holes, ask
+ * for them.
+ */
+static blkcnt_t count_blocks(const struct entry *n)
+{
+    uint64_t bytes = 0;
+    if (n->list_count > 0)
+        return (blkcnt_t)((n->size + 511) / 512 - 1);
+    for (size_t x = 0; x < n->extent_count; x++)
+        bytes += n->extents[x].length;
+    return (blkcnt_t)((bytes + 511) / 512);
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+    int64_t s = ns / 1000000000, rest = ns % 1000000000;
+    if (rest < 0) {
+        s--;
+        rest += 1000000000;
+    }
+    return (struct timespec){ s, rest };
+}
+
+static void fill_stat(const struct inodes *i, struct inode *n)
+{
+    n->stat = (struct stat){
+        .st_ino = n->n.ino,
+        .st_mode = entry_mode_type(&n->n) | n->n.mode,
+        .st_nlink = n->n.type == ENTRY_DIRECTORY ? 1 : count_names(i, inode_position(n)),
+        .st_uid = n->n.uid,
+        .st_gid = n->n.gid,
+        .st_rdev = makedev(n->n.major, n->n.minor),
+        .st_size = (off_t)n->n.size,
+        .st_blocks = n->n.type == ENTRY_FILE ? count_blocks(&n->n) : 0,
+        .st_blksize = 4096,
+        .st_atim = timespec_of(n->n.mtime_ns),
+        .st_mtim = timespec_of(n->n.mtime_ns),
+        .st_ctim = timespec_of(n->n.ctime_ns),
+    };
+}
+
+int inodes_adopt(struct inodes *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e)
+{
+    struct inode found = { .n = *n };
+    *n = (struct entry){ 0 };
+    if (found.n.type == ENTRY_LINK) {
+        _cleanup_free_ char *first = mem_steal(found.n.target);
+        uint64_t at;
+        entry_release(&found.n);
+        int r = find_path(i->tree, first, &at, &found.n, e);
+        if (r == 0 && found.n.type == ENTRY_LINK)
+            r = error_say(e, ERROR_DAMAGED, -EBADMSG, "%s is a link to a link", first);
+        if (r < 0) {
+            entry_release(&found.n);
+            return r;
+        }
+        if (i->first_count > 0)
+            position = at;
+    }
+    found.id = position + 2;
+    fill_stat(i, &found);
+    *ret = found;
+    return 0;
+}
+
+static void make_root(struct inode *ret)
+{
+    *ret = (struct inode){
+        .id = INODES_ROOT,
+        .n = { .type = ENTRY_DIRECTORY, .mode = 0755, .ino = INODES_ROOT_INO },
+        .stat = { .st_ino = INODES_ROOT_INO, .st_mode = S_IFDIR | 0755, .st_nlink = 1, .st_blksize = 4096 },
+    };
+}
+
+static int check_id(struct inodes *i, uint64_t id, struct error *e)
+{
+    if (id >= 2 && id - 2 < tree_count(i->tree))
+        return 0;
+    return error_say(e, ERROR_FAILED, -ESTALE, "no node %llu", (unsigned long long)id);
+}
+
+int inodes_get(struct inodes *i, uint64_t id, struct inode *ret, struct error *e)
+{
+    if (id == INODES_ROOT) {
+        make_root(ret);
+        return 0;
+    }
+    struct entry n = { 0 };
+    int r = check_id(i, id, e);
+    if (r == 0)
+        r = tree_at(i->tree, id - 2, NULL, &n, e);
+    if (r == 0)
+        r = inodes_adopt(i, id - 2, &n, ret, e);
+    return r;
+}
+
+int inodes_path(struct inodes *i, uint64_t id, struct buf *path, struct error *e)
+{
+    buf_clear(path);
+    buf_string(path);
+    if (id == INODES_ROOT)
+        return 0;
+    _cleanup_(buf_release) struct buf key = { 0 };
+    int r = check_id(i, id, e);
+    if (r == 0)
+        r = tree_at(i->tree, id - 2, &key, NULL, e);
+    if (r == 0 && key_to_path(buf_bytes(&key), path) < 0)
+        r = error_say(e, ERROR_DAMAGED, -EBADMSG, "the key of node %llu is not a path", (unsigned long long)id);
+    return r;
+}
+
+int inodes_lookup(struct inodes *i, uint64_t parent, const char *name, struct inode *ret, struct error *e)
+{
+    size_t len = strlen(name);
+    if (len > NAME_LEN_MAX)
+        return error_say(e, ERROR_FAILED, -ENAMETOOLONG, "a name of %zu bytes", len);
+    _cleanup_(buf_release) struct buf path = { 0 }, key = { 0 };
+    int r = inodes_path(i, parent, &path, e);
+    if (r < 0)
+        return r;
+    if (key_directory_prefix(buf_bytes(&path), &key) < 0)
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "the path of node %llu", (unsigned long long)parent);
+    buf_add(&key, name, len);
+
+    uint64_t position;
+    struct entry n = { 0 };
+    r = tree_find(i->tree, buf_bytes(&key), &position, &n, e);
+    if (r == 0)
+        r = inodes_adopt(i, position, &n, ret, e);
+    return r;
+}

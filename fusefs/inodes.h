@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * inodes - from the kernel's node ids to entries of the tree, and what stat says of them (rules O2, O5, O9).
+ *
+ * The node id of an entry is its position in the immutable tree + 2; 1 is the root, which has no entry. There is no
+ * table and nothing to forget, and a restarted daemon means the same files by the same ids.
+ *
+ * Two ways with hard links. Under an overlay every name is a file of its own with nlink 1, also at names that are
+ * ENTRY_LINK, whose attributes and content come from the first name: the overlay joins them (fusefs/joins). Without
+ * one, given the snapshot's link groups, all names of an inode have the first name's node id, and nlink is their
+ * number.
+ *
+ * st_ino and ctime are what the last node saw. atime is not kept: mtime is shown. Directories have nlink 1, which means
+ * "not counted" (as overlayfs has it): 2 would tell find(1) that there are no subdirectories. Safe from any thread.
+ */
+
+#include "index/snapshot.h"
+#include "index/tree.h"
+
+#include <sys/stat.h>
+
+#define INODES_ROOT 1u
+#define INODES_ROOT_INO UINT32_MAX
+
+struct inodes;
+
+/* tree is borrowed. groups: NULL under an overlay. */
+int inodes_new(struct tree *tree, const struct link_group *groups, size_t count, struct inodes **ret, struct error *e);
+void inodes_free(struct inodes *i); /* NULL is fine */
+struct tree *inodes_tree(struct inodes *i);
+
+struct inode {
+    uint64_t id;      /* the kernel's node id */
+    struct entry n;   /* resolved: never ENTRY_LINK */
+    struct stat stat; /* complete */
+};
+void inode_release(struct inode *n);
+
+static inline uint64_t inode_position(const struct inode *n)
+{
+    return n->id - 2; /* not of the root */
+}
+
+/* By node id. -ESTALE ERROR_FAILED: there is no such node; else tree_at's errors. */
+int inodes_get(struct inodes *i, uint64_t id, struct inode *ret, struct error *e);
+/* The entry `name` of directory `parent`. -ENOENT ERROR_UNKNOWN: there is none. */
+int inodes_lookup(struct inodes *i, uint64_t parent, const char *name, struct inode *ret, struct error *e);
+/* Makes the inode of an entry that was found at position; takes n over (also on errors). */
+int inodes_adopt(struct inodes *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e);
+/* Replaces path by the path of a node, NUL behind it; the root's is empty. */
+int inodes_path(struct inodes *i, uint64_t id, struct buf *path, struct error *e);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * serve - the daemon's file system, assembled: lower over loop, on descriptors that the supervisor opened and mounted.
+ *
+ * serve_run blocks until the file system is unmounted. Whatever waits for the source then must be ended by the caller's
+ * `ended` (cancel the source), or serve_run waits too. After success serve_free, then tree and source may go; after an
+ * error other threads may still use them: end the process, with anything but 0, so that the supervisor starts another
+ * one.
+ */
+
+#include "index/snapshot.h"
+
+#include <sys/types.h>
+
+#define SERVE_THREADS 8
+
+struct serve_config {
+    struct tree *tree;
+    struct source *source;
+    const struct link_group *groups; /* without an overlay on top: show names as hard links; else NULL */
+    size_t group_count;
+    uint64_t bytes;                                /* what statfs says; snapshot.bytes */
+    int fuse_fd, slots_fd;                         /* SUPERVISOR_FUSE_FD, SUPERVISOR_SLOTS_FD; made close-on-exec */
+    unsigned threads;                              /* 0: SERVE_THREADS */
+    void (*touched)(void *arg, uint64_t position); /* a file's content is read; many threads; may be NULL */
+    void (*ready)(void *arg);                      /* the mount answers; may be NULL */
+    void (*ended)(void *arg);                      /* unmounted; may be NULL */
+    void *arg;
+};
+
+struct serve;
+
+int serve_new(const struct serve_config *c, struct serve **ret, struct error *e); /* copies c */
+int serve_run(struct serve *s, struct error *e);
+void serve_free(struct serve *s); /* NULL is fine */
+
+struct serve_stats {
+    unsigned waiting_reads;
+    pid_t supervisor, daemon;
+};
+void serve_stats(struct serve *s, struct serve_stats *ret); /* from any thread, between new and free */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "fusefs/supervisor.h"
+
+#include "fusefs/mount.h"
+#include "fusefs/slots.h"
+#include "index/base/fd.h"
+#include "index/base/log.h"
+#include "index/base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define READY 'R'
+#define LIFE_GOOD_MS 2000 /* a daemon that lived so long is started again at once */
+#define PAUSE_FIRST_MS 10
+
+struct supervisor {
+    char *const *argv;
+    int fuse_fd, slots_fd, ready_fd;
+    struct slots *slots;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+static int close_above(unsigned first)
+{
+    return (int)syscall(SYS_close_range, first, ~0u, 0);
+}
+
+/* In the child: descriptors to their places, by way of numbers that none of them has. */
+static void become_daemon(const struct supervisor *s)
+{
+    const int from[] = { s->fuse_fd, s->slots_fd, s->ready_fd };
+    int safe[3];
+    for (unsigned i = 0; i < 3; i++)
+        safe[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD, 16);
+    for (unsigned i = 0; i < 3; i++)
+        if (safe[i] < 0)
+            close(SUPERVISOR_FUSE_FD + (int)i);
+        else
+            dup2(safe[i], SUPERVISOR_FUSE_FD + (int)i);
+    close_above(SUPERVISOR_READY_FD + 1);
+
+    const int reset[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+    for (unsigned i = 0; i < 4; i++)
+        signal(reset[i], SIG_DFL);
+    execv(s->argv[0], s->argv);
+    log_warn("start the daemon %s: %m", s->argv[0]);
+    _exit(127);
+}
+
+static pid_t start_daemon(struct supervisor *s)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        become_daemon(s);
+    if (pid < 0)
+        log_warn("start the daemon: %m");
+    else
+        slots_set_pids(s->slots, getpid(), pid);
+    return pid;
+}
+
+/* True: it said that the file system is unmounted. */
+static bool wait_for_daemon(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    if (WIFSIGNALED(status))
+        log_warn("the daemon, pid %d, was ended by signal %d; another one goes on", pid, WTERMSIG(status));
+    else
+        log_warn("the daemon, pid %d, ended with %d; another one goes on", pid, WEXITSTATUS(status));
+    return false;
+}
+
+static void supervise(struct supervisor *s)
+{
+    int pause_ms = 0;
+    for (;;) {
+        poll(NULL, 0, pause_ms);
+        int64_t start = now_ms();
+        pid_t pid = start_daemon(s);
+        if (pid > 0 && wait_for_daemon(pid))
+            return;
+        if (now_ms() - start >= LIFE_GOOD_MS)
+            pause_ms = 0;
+        else if (pause_ms == 0)
+            pause_ms = PAUSE_FIRST_MS;
+        else
+            pause_ms = pause_ms * 2 < SUPERVISOR_PAUSE_MAX_MS ? pause_ms * 2 : SUPERVISOR_PAUSE_MAX_MS;
+    }
+}
+
+static void ignore_signals(void)
+{
+    const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+    for (unsigned i = 0; i < 4; i++)
+        signal(ignored[i], SIG_IGN);
+    setsid();
+}
+
+/* The kernel queues it with the mount; it waits in the slots until the first daemon answers it. */
+static int take_init(struct supervisor *s, struct error *e)
+{
+    uint8_t request[SLOTS_REQUEST_MAX];
+    ssize_t n;
+    do
+        n = read(s->fuse_fd, request, sizeof(request));
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return error_set(e, ERROR_FAILED, n < 0 ? -errno : -EIO, "read the kernel's FUSE_INIT");
+    return slots_save_init(s->slots, (struct bytes){ request, (size_t)n }, e);
+}
+
+static int set_up(struct supervisor *s, const struct supervisor_config *c, struct error *e)
+{
+    s->fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (s->fuse_fd < 0)
+        return error_set(e, ERROR_FAILED, -errno, "open /dev/fuse");
+    int r = slots_create(&s->slots_fd, e);
+    if (r == 0)
+        r = slots_open(s->slots_fd, &s->slots, e);
+    if (r == 0)
+        r = mount_fuse(s->fuse_fd, c->source, c->mount_point, e);
+    if (r < 0)
+        return r;
+    r = take_init(s, e);
+    if (r < 0)
+        mount_unmount(c->mount_point, true, NULL);
+    return r;
+}
+
+static void tear_down(struct supervisor *s)
+{
+    slots_close(s->slots);
+    mem_closep(&s->fuse_fd);
+    mem_closep(&s->slots_fd);
+    mem_closep(&s->ready_fd);
+}
+
+int supervisor_run(const struct supervisor_config *c, struct error *e)
+{
+    struct supervisor s = { .argv = c->argv, .fuse_fd = -1, .slots_fd = -1, .ready_fd = c->ready_fd };
+    struct error why = { 0 };
+    ignore_signals();
+    int r = set_up(&s, c, &why);
+    if (r == 0)
+        supervise(&s);
+    else {
+        if (s.ready_fd >= 0)
+            fd_write_all(s.ready_fd, &why, sizeof(why), NULL);
+        if (e)
+            *e = why;
+    }
+    tear_down(&s);
+    return r;
+}
+
+static int steal(int pidfd, int fd, int *ret, struct error *e)
+{
+    *ret = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+    if (*ret < 0)
+        return error_set(e, ERROR_FAILED, -errno, "take descriptor %d from the daemon", fd);
+    return 0;
+}
+
+int supervisor_adopt(const struct supervisor_config *c, pid_t daemon, struct error *e)
+{
+    struct supervisor s = { .argv = c->argv, .fuse_fd = -1, .slots_fd = -1, .ready_fd = c->ready_fd };
+    ignore_signals();
+    _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, daemon, 0);
+    if (pidfd < 0)
+        return error_set(e, ERROR_FAILED, -errno, "find the daemon, pid %d", daemon);
+    int r = steal(pidfd, SUPERVISOR_FUSE_FD, &s.fuse_fd, e);
+    if (r == 0)
+        r = steal(pidfd, SUPERVISOR_SLOTS_FD, &s.slots_fd, e);
+    if (r == 0)
+        r = slots_open(s.slots_fd, &s.slots, e);
+    if (r == 0) {
+        slots_set_pids(s.slots, getpid(), daemon);
+        /* Not our child, so its status is not ours to read: if it ended because of an unmount, so will the next one. */
+        struct pollfd end = { pidfd, POLLIN, 0 };
+        while (poll(&end, 1, -1) < 0 && errno == EINTR)
+            ;
+        supervise(&s);
+    }
+    tear_down(&s);
+    return r;
+}
+
+void supervisor_ready(void)
+{
+    const char word = READY;
+    if (fcntl(SUPERVISOR_READY_FD, F_GETFD) < 0)
+        return;
+    signal(SIGPIPE, SIG_IGN);
+    (void)!write(SUPERVISOR_READY_FD, &word, 1);
+    close(SUPERVISOR_READY_FD);
+}
+
+int supervisor_wait(int fd, int timeout_ms, struct error *e)
+{
+    struct pollfd p = { fd, POLLIN, 0 };
+    int n;
+    do
+        n = poll(&p, 1, timeout_ms);
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        return error_say(e, ERROR_FAILED, -ETIMEDOUT, "the mount does not answer");
+
+    struct error why;
+    ssize_t got = read(fd, &why, sizeof(why));
+    if (got > 0 && *(const char *)&why == READY)
+        return 0;
+    if (got != sizeof(why))
+        return error_say(e, ERROR_FAILED, -EIO, "the supervisor ended without a word");
+    if (e)
+        *e = why;
+    return why.code;
+}
