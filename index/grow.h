@@ -17,10 +17,19 @@ struct grow;
 
 typedef int (*grow_emit)(void *arg, struct bytes page, uint8_t level, struct locator *ret, struct error *e);
 
-/* base may be NULL: an empty tree. It must stay open until grow_free. key_hash: the page cuts' hash key. */
-int grow_new(struct tree *base, const struct hash_key *cut_key, grow_emit emit, void *arg, struct grow **ret, struct error *e);
-int grow_put(struct grow *g, struct bytes key, const struct entry *n, struct error *e);  /* add or replace */
-int grow_delete(struct grow *g, struct bytes key, struct error *e);                      /* absent: nothing */
-int grow_delete_prefix(struct grow *g, struct bytes prefix, struct error *e);            /* every key that starts with it */
+/* base may be NULL: an empty tree. It must stay open until grow_free. cut_key: of page_cut. */
+int grow_new(struct tree *base, const struct hash_key *cut_key, grow_emit emit, void *arg, struct grow **ret,
+             struct error *e);
+/*
+ * Add or replace. -E2BIG ERROR_FAILED: the record is larger than a page can be (nothing is changed).
+ * Any other error of a grow function ends it: only grow_free may follow. -EINVAL ERROR_FAILED: the order was not kept.
+ */
+int grow_put(struct grow *g, struct bytes key, const struct entry *n, struct error *e);
+int grow_delete(struct grow *g, struct bytes key, struct error *e); /* absent: nothing */
+/*
+ * Deletes every key of the base that starts with prefix, which must be greater than the change before it. Changes
+ * behind it may put keys of the prefix anew. Leaves that lie in it whole are not read.
+ */
+int grow_delete_prefix(struct grow *g, struct bytes prefix, struct error *e);
 int grow_finish(struct grow *g, struct tree_root *ret, struct error *e);
 void grow_free(struct grow *g); /* NULL is fine */

@@ -8,19 +8,13 @@
  * number of entries below it, so that an entry is found by key or by position (0 … tree_count - 1) in one descent.
  * Positions are what FUSE node ids are made of (rule O5). The tree is immutable and safe from many threads; it keeps a
  * bounded LRU of decoded pages. Every page was authenticated by the source; its structure (order, counts, depth) is
- * checked here again, so that a hostile store cannot make us loop or run out of memory: -EBADMSG ERROR_DAMAGED.
+ * checked here again, so that a hostile store cannot make us loop or run out of memory: -EBADMSG ERROR_DAMAGED, naming
+ * the page by its pack and offset. No lock is held while a page is fetched or a callback runs.
  */
 
-#include "index/entry.h"
-#include "index/key.h"
-#include "index/source.h"
+#include "index/page.h"
 
-#define TREE_DEPTH_MAX 8
-
-struct page_ref {
-    struct locator frame;
-    uint64_t count; /* entries below */
-};
+#define TREE_DEPTH_MAX PAGE_LEVEL_MAX
 
 /* What a snapshot object says about its tree. */
 struct tree_root {
@@ -31,8 +25,9 @@ struct tree_root {
 
 struct tree;
 
-/* page_room: how many bytes of decoded pages to keep (0: a default of 8 MiB). */
-int tree_open(struct source *source, const struct tree_root *root, size_t page_room, struct tree **ret, struct error *e);
+/* source must outlive the tree. page_room: how many bytes of decoded pages to keep (0: a default of 8 MiB). */
+int tree_open(struct source *source, const struct tree_root *root, size_t page_room, struct tree **ret,
+              struct error *e);
 void tree_close(struct tree *t); /* NULL is fine */
 void tree_closep(struct tree **t);
 uint64_t tree_count(const struct tree *t);
@@ -44,16 +39,36 @@ int tree_at(struct tree *t, uint64_t position, struct buf *ret_key, struct entry
 int tree_resolve(struct tree *t, struct entry *n, struct error *e);
 
 /*
- * Calls each for the entries whose key starts with prefix and is >= from (from may be empty), in order, until it returns
- * non-zero, which is then tree_scan's result too. key and n are borrowed. Not resolved: links come as ENTRY_LINK.
+ * Calls each for the entries whose key starts with prefix and is >= from (from may be empty), in order, until it
+ * returns non-zero, which is then tree_scan's result too. key and n are borrowed. Not resolved: links come as
+ * ENTRY_LINK.
  */
 typedef int (*tree_each)(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e);
 int tree_scan(struct tree *t, struct bytes prefix, struct bytes from, tree_each each, void *arg, struct error *e);
 
 /*
- * Calls each for every page below and including the root, top down, level by level, parents before children; before a
- * level is visited its frames are warmed in batches. For streaming all metadata, for prune's marking and for check.
- * leaf pages carry their decoded entries' extents through tree_scan; here only the locators are told.
+ * Calls each for every page below and including the root, top down, level by level, parents before children; before the
+ * pages of a level are told their frames are warmed in batches. For streaming all metadata, for prune's marking and for
+ * check. Leaves are told without being read: what their entries refer to comes through tree_scan.
  */
-int tree_pages(struct tree *t, int (*each)(void *arg, const struct locator *page, uint8_t level, struct error *e), void *arg,
-               struct error *e);
+int tree_pages(struct tree *t, int (*each)(void *arg, const struct locator *page, uint8_t level, struct error *e),
+               void *arg, struct error *e);
+
+/* A page, and what its parents say of it: for grow, which goes along one level of pages. */
+struct tree_spot {
+    struct page_ref ref;
+    uint8_t level;
+    bool root;      /* nobody says what its last key is */
+    uint64_t start; /* position of its first entry */
+    size_t after_len, last_len;
+    uint8_t after[KEY_LEN_MAX]; /* its keys are greater (empty: any) */
+    uint8_t last[KEY_LEN_MAX];  /* its last key */
+};
+
+/* The page of a level (<= the root's) that holds position (< tree_count), or key: the last page if all keys are less.
+ */
+int tree_spot_at(struct tree *t, uint8_t level, uint64_t position, struct tree_spot *ret, struct error *e);
+int tree_spot_of(struct tree *t, uint8_t level, struct bytes key, struct tree_spot *ret, struct error *e);
+/* Reads the page and checks it against what is said of it. The caller drops it. */
+int tree_spot_load(struct tree *t, const struct tree_spot *s, struct page **ret, struct error *e);
+const struct tree_root *tree_get_root(const struct tree *t);
