@@ -6,6 +6,7 @@
 #include "index/base/mem.h"
 #include "index/base/trace.h"
 #include "sync/store-file.h"
+#include "sync/store-s3.h"
 
 #include <errno.h>
 #include <string.h>
@@ -85,7 +86,9 @@ int store_open(const struct store_config *c, struct store **ret, struct error *e
 {
     if (strncmp(c->url, "file://", 7) == 0)
         return store_file_open(c->url + 7, ret, e);
-    return error_say(e, ERROR_USAGE, -EINVAL, "store %s: must be file:///path", c->url);
+    if (strncmp(c->url, "s3://", 5) == 0)
+        return store_s3_open(c, ret, e);
+    return error_say(e, ERROR_USAGE, -EINVAL, "store %s: must be file:///path or s3://bucket[/prefix]", c->url);
 }
 
 void store_close(struct store *s)

@@ -4,17 +4,19 @@
 /*
  * store - objects under keys, with conditions: the one interface over S3 and a directory (rules S, L1, L2).
  *
- * Keys are relative ("box/demo/head"): printable ASCII of [A-Za-z0-9._/-], no empty or dotted parts. An etag is an
- * opaque string. All calls are safe from many threads and block; GETs, LISTs and unconditional calls retry what
- * format.md lists, with jittered back-off, re-signed each time. A conditional PUT is sent once, and after a lost answer
- * its outcome is unknown: the caller reads the object back (rule L2).
+ * Keys are relative ("box/demo/head"): printable ASCII of [A-Za-z0-9._/-], no empty part, none that begins with a dot.
+ * An etag is an opaque string, and the same whenever the bytes are: bodies that are compared carry something random.
+ * All calls are safe from many threads and block; GETs, LISTs and unconditional calls repeat what may pass
+ * (sync/s3-answer.h), with jittered back-off, signed anew each time. A conditional PUT is sent once, and after a lost
+ * answer its outcome is unknown: the caller reads the object back, also on -ESTALE, which can be the answer to our own
+ * first copy (rule L2).
  *
- * Errors: -ENOENT ERROR_UNKNOWN no such object (or bucket: said) · -ESTALE ERROR_FAILED the condition was not met (412,
- * 409, or 404 of an If-Match) · -EHOSTUNREACH ERROR_STORE cannot be reached, or the outcome is unknown · -EBUSY
- * ERROR_STORE the key is written too often (429) · -EACCES ERROR_STORE refused: credentials, rights, clock ·
- * -EFBIG ERROR_DAMAGED larger than the caller's limit · -EBADMSG ERROR_DAMAGED an answer that cannot be true ·
- * -ENOSPC, -EIO ERROR_STORE the directory's disk · -EINVAL ERROR_FAILED an invalid key · -ECANCELED ERROR_INTERRUPTED
- * store_cancel was called (of a PUT: the outcome is unknown).
+ * Errors: -ENOENT ERROR_UNKNOWN no such object · -ESTALE ERROR_FAILED the condition was not met (412, 409, or 404 of an
+ * If-Match) · -EHOSTUNREACH ERROR_STORE cannot be reached (a missing bucket or directory too), or the outcome is
+ * unknown · -EBUSY ERROR_STORE written too often (429; the outcome is unknown) · -EACCES ERROR_STORE refused:
+ * credentials, rights, clock · -EFBIG ERROR_DAMAGED larger than the caller's limit · -EBADMSG ERROR_DAMAGED an answer
+ * that cannot be true · -ENOSPC, -EIO ERROR_STORE the directory's disk · -EINVAL ERROR_FAILED an invalid key ·
+ * -ECANCELED ERROR_INTERRUPTED store_cancel was called (of a PUT: the outcome is unknown).
  *
  * A directory is a store only once store_create made it one: where that mark is missing every call is -EHOSTUNREACH, so
  * that a disk which is not mounted is an outage and never an empty store.

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/http.h"
+
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define IDLE_MAX 16 /* handles (each with its connection) kept for later */
+#define CONNECT_LIMIT_S 15
+#define TRANSFER_BUFFER (256L << 10)
+
+struct http_pool {
+    unsigned timeout_s;
+    const int *stop;
+    pthread_mutex_t mutex; /* of idle */
+    CURL *idle[IDLE_MAX];
+    unsigned idle_count;
+    CURLSH *share;
+    pthread_mutex_t shared[CURL_LOCK_DATA_LAST];
+};
+
+struct transfer {
+    CURL *curl;
+    const struct http_request *request;
+    struct http_answer *answer;
+};
+
+static void start_curl(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static void share_lock(CURL *h, curl_lock_data data, curl_lock_access access, void *p)
+{
+    pthread_mutex_lock(&((struct http_pool *)p)->shared[data]);
+}
+
+static void share_unlock(CURL *h, curl_lock_data data, void *p)
+{
+    pthread_mutex_unlock(&((struct http_pool *)p)->shared[data]);
+}
+
+int http_pool_new(unsigned timeout_s, const int *stop, struct http_pool **ret, struct error *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_curl);
+    CURLSH *share = curl_share_init();
+    if (!share)
+        return error_set(e, ERROR_FAILED, -ENOMEM, "curl_share_init");
+    struct http_pool *p = mem_new(1, sizeof(*p));
+    p->timeout_s = timeout_s;
+    p->stop = stop;
+    p->share = share;
+    pthread_mutex_init(&p->mutex, NULL);
+    for (size_t i = 0; i < CURL_LOCK_DATA_LAST; i++)
+        pthread_mutex_init(&p->shared[i], NULL);
+    curl_share_setopt(share, CURLSHOPT_LOCKFUNC, share_lock);
+    curl_share_setopt(share, CURLSHOPT_UNLOCKFUNC, share_unlock);
+    curl_share_setopt(share, CURLSHOPT_USERDATA, p);
+    curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);
+    curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    *ret = p;
+    return 0;
+}
+
+void http_pool_free(struct http_pool *p)
+{
+    if (!p)
+        return;
+    while (p->idle_count > 0)
+        curl_easy_cleanup(p->idle[--p->idle_count]);
+    curl_share_cleanup(p->share);
+    for (size_t i = 0; i < CURL_LOCK_DATA_LAST; i++)
+        pthread_mutex_destroy(&p->shared[i]);
+    pthread_mutex_destroy(&p->mutex);
+    free(p);
+}
+
+/* The one used last comes first: its connection is the likeliest to live. */
+static CURL *handle_take(struct http_pool *p)
+{
+    CURL *h = NULL;
+    pthread_mutex_lock(&p->mutex);
+    if (p->idle_count > 0)
+        h = p->idle[--p->idle_count];
+    pthread_mutex_unlock(&p->mutex);
+    return h ? h : curl_easy_init();
+}
+
+static void handle_give(struct http_pool *p, CURL *h)
+{
+    curl_easy_reset(h); /* keeps the connection */
+    pthread_mutex_lock(&p->mutex);
+    if (p->idle_count < IDLE_MAX) {
+        p->idle[p->idle_count++] = h;
+        h = NULL;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    if (h)
+        curl_easy_cleanup(h);
+}
+
+void http_answer_release(struct http_answer *a)
+{
+    buf_release(&a->body);
+}
+
+static bool successful(const struct transfer *t)
+{
+    long status = 0;
+    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status < 300;
+}
+
+static size_t take_body(char *data, size_t one, size_t n, void *arg)
+{
+    struct transfer *t = arg;
+    struct http_answer *a = t->answer;
+    bool success = successful(t);
+    size_t max = success ? t->request->max : HTTP_ERROR_BODY_MAX;
+    size_t left = max - a->body.len;
+    if (a->body.len == 0 && a->length > 0 && (uint64_t)a->length <= max)
+        buf_reserve(&a->body, (size_t)a->length);
+    buf_add(&a->body, data, n < left ? n : left);
+    if (n <= left || !success)
+        return n;
+    a->too_large = true;
+    return 0; /* ends the transfer */
+}
+
+static void take_text(char to[HTTP_TEXT_MAX], const char *value, size_t len)
+{
+    bool plain = len < HTTP_TEXT_MAX;
+    for (size_t i = 0; i < len && plain; i++)
+        plain = value[i] >= ' ' && value[i] < 0x7f;
+    if (!plain)
+        len = 0;
+    memcpy(to, value, len);
+    to[len] = '\0';
+}
+
+static int64_t take_number(const char *text, uint64_t max, int64_t otherwise)
+{
+    uint64_t n;
+    return text_parse_u64(text, max, &n) < 0 ? otherwise : (int64_t)n;
+}
+
+static int64_t take_time(const char *text)
+{
+    time_t t = curl_getdate(text, NULL);
+    return t > 0 ? (int64_t)t * 1000000000 : 0;
+}
+
+static size_t take_header(char *line, size_t one, size_t len, void *arg)
+{
+    struct http_answer *a = ((struct transfer *)arg)->answer;
+    size_t name = 0;
+    while (name < len && line[name] != ':')
+        name++;
+    if (name == len) {
+        if (len > 5 && memcmp(line, "HTTP/", 5) == 0) { /* the headers of a 100 before it do not count */
+            a->length = -1;
+            a->date_ns = a->modified_ns = 0;
+            a->retry_after_s = 0;
+            a->etag[0] = a->range[0] = '\0';
+        }
+        return len;
+    }
+    size_t from = name + 1, to = len;
+    while (from < to && strchr(" \t", line[from]))
+        from++;
+    while (to > from && strchr(" \t\r\n", line[to - 1]))
+        to--;
+    char text[HTTP_TEXT_MAX];
+    take_text(text, line + from, to - from);
+#define IS(known) (name == sizeof(known) - 1 && strncasecmp(line, known, name) == 0)
+    if (IS("Content-Length"))
+        a->length = take_number(text, INT64_MAX, -1);
+    else if (IS("Date"))
+        a->date_ns = take_time(text);
+    else if (IS("Last-Modified"))
+        a->modified_ns = take_time(text);
+    else if (IS("Retry-After"))
+        a->retry_after_s = (unsigned)take_number(text, 3600, 0);
+    else if (IS("ETag"))
+        strcpy(a->etag, text);
+    else if (IS("Content-Range"))
+        strcpy(a->range, text);
+#undef IS
+    return len;
+}
+
+static int look_at_stop(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    return __atomic_load_n((const int *)arg, __ATOMIC_RELAXED) != 0;
+}
+
+static struct curl_slist *header_list(const struct http_request *q)
+{
+    /* Curl's own that nobody signed and a store may refuse. */
+    struct curl_slist *list = curl_slist_append(curl_slist_append(NULL, "Expect:"), "Content-Type:");
+    for (size_t i = 0; i < q->header_count; i++) {
+        _cleanup_free_ char *line = mem_printf("%s: %s", q->headers[i].name, q->headers[i].value);
+        list = curl_slist_append(list, line);
+    }
+    return list;
+}
+
+static void set_limits(struct http_pool *p, CURL *h)
+{
+    long timeout = (long)p->timeout_s;
+    curl_easy_setopt(h, CURLOPT_SHARE, p->share);
+    curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(h, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, timeout < CONNECT_LIMIT_S ? timeout : CONNECT_LIMIT_S);
+    curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, timeout);
+    curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(h, CURLOPT_BUFFERSIZE, TRANSFER_BUFFER);
+    curl_easy_setopt(h, CURLOPT_UPLOAD_BUFFERSIZE, TRANSFER_BUFFER);
+    curl_easy_setopt(h, CURLOPT_USERAGENT, "ag-box/" AGBOX_VERSION);
+    curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, look_at_stop);
+    curl_easy_setopt(h, CURLOPT_XFERINFODATA, (void *)p->stop);
+}
+
+static void set_request(struct transfer *t)
+{
+    const struct http_request *q = t->request;
+    curl_easy_setopt(t->curl, CURLOPT_URL, q->url);
+    curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
+    if (strcmp(q->method, "HEAD") == 0) {
+        curl_easy_setopt(t->curl, CURLOPT_NOBODY, 1L);
+        return;
+    }
+    if (strcmp(q->method, "PUT") == 0) { /* from memory, without a copy */
+        curl_easy_setopt(t->curl, CURLOPT_POSTFIELDS, q->body.len ? (const char *)q->body.data : "");
+        curl_easy_setopt(t->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.len);
+    }
+    curl_easy_setopt(t->curl, CURLOPT_CUSTOMREQUEST, q->method);
+}
+
+static int outcome(struct transfer *t, CURLcode code, const char *detail, struct error *e)
+{
+    long status = 0, sent = 0;
+    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(t->curl, CURLINFO_REQUEST_SIZE, &sent);
+    t->answer->status = (int)status;
+    t->answer->sent = sent > 0;
+    if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->answer->too_large))
+        return 0;
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "interrupted");
+    return error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s", *detail ? detail : curl_easy_strerror(code));
+}
+
+int http_perform(struct http_pool *p, const struct http_request *q, struct http_answer *ret, struct error *e)
+{
+    http_answer_release(ret);
+    *ret = (struct http_answer){ .length = -1 };
+    struct transfer t = { .curl = handle_take(p), .request = q, .answer = ret };
+    if (!t.curl)
+        return error_set(e, ERROR_FAILED, -ENOMEM, "curl_easy_init");
+    char detail[CURL_ERROR_SIZE] = "";
+    struct curl_slist *headers = header_list(q);
+    set_limits(p, t.curl);
+    set_request(&t);
+    curl_easy_setopt(t.curl, CURLOPT_ERRORBUFFER, detail);
+    curl_easy_setopt(t.curl, CURLOPT_HTTPHEADER, headers);
+    CURLcode code = curl_easy_perform(t.curl);
+    int r = outcome(&t, code, detail, e);
+    handle_give(p, t.curl);
+    curl_slist_free_all(headers);
+    return r;
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/store-s3.h"
+
+#include "index/base/clock.h"
+#include "index/base/log.h"
+#include "index/base/mem.h"
+#include "sync/backoff.h"
+#include "sync/http.h"
+#include "sync/listing.h"
+#include "sync/s3-answer.h"
+#include "sync/sigv4.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TIMEOUT_S 60
+#define ATTEMPTS 6
+#define BACKOFF_MS 100
+#define BACKOFF_OFTEN_MS 1000 /* R2 takes one write a second of a key */
+#define CLOCK_OFF_NS (300 * 1000000000LL)
+#define EMPTY_PAGES_MAX 100
+#define ANSWER_MAX (64u << 10) /* of an answer that holds no object */
+
+struct store_s3 {
+    struct store store; /* first: the operations get its address */
+    struct http_pool *pool;
+    char *base; /* https://host, without a slash at the end */
+    char *host; /* of the Host header */
+    char *bucket;
+    char *prefix; /* "" or "some/where/" */
+    char *access_key, *secret_key, *region;
+    unsigned attempts;
+    int64_t clock_offset_ns; /* the server's minus ours; atomic */
+};
+
+/* One operation: what each of its attempts is made from. */
+struct call {
+    enum store_verb verb;
+    const char *method;
+    const char *key;  /* relative; for accounts and messages */
+    struct buf path;  /* encoded, "/bucket/prefix/key" */
+    struct buf query; /* encoded, sorted */
+    char payload[SIGV4_HASH_MAX];
+    struct bytes body;
+    const char *range; /* NULL: none */
+    enum store_condition condition;
+    const char *etag;
+    size_t max;
+    struct http_answer answer;
+    char code[S3_CODE_MAX]; /* of an error */
+    int64_t signed_ns;      /* the time in the signature */
+};
+
+static void call_release(struct call *c)
+{
+    buf_release(&c->path);
+    buf_release(&c->query);
+    http_answer_release(&c->answer);
+}
+
+#define _cleanup_call_ _cleanup_(call_release)
+
+static void call_name(struct call *c, const struct store_s3 *s, const char *key)
+{
+    c->key = key;
+    _cleanup_free_ char *path = mem_printf("/%s/%s%s", s->bucket, s->prefix, key);
+    sigv4_encode(&c->path, path, true);
+}
+
+static int send_once(struct store_s3 *s, struct call *c, struct error *e)
+{
+    char time[SIGV4_TIME_MAX];
+    c->signed_ns = clock_wall_ns() + __atomic_load_n(&s->clock_offset_ns, __ATOMIC_RELAXED);
+    sigv4_time(time, c->signed_ns);
+
+    struct sigv4_header headers[7]; /* sorted by name */
+    size_t n = 0;
+    headers[n++] = (struct sigv4_header){ "host", s->host };
+    if (c->condition == STORE_IF_MATCH)
+        headers[n++] = (struct sigv4_header){ "if-match", c->etag };
+    if (c->condition == STORE_IF_ABSENT)
+        headers[n++] = (struct sigv4_header){ "if-none-match", "*" };
+    if (c->range)
+        headers[n++] = (struct sigv4_header){ "range", c->range };
+    headers[n++] = (struct sigv4_header){ "x-amz-content-sha256", c->payload };
+    headers[n++] = (struct sigv4_header){ "x-amz-date", time };
+
+    struct sigv4_credentials credentials = { s->access_key, s->secret_key, s->region, "s3" };
+    struct sigv4_request request = { c->method, buf_string(&c->path), buf_string(&c->query), headers, n, c->payload,
+                                     time };
+    _cleanup_(buf_release) struct buf authorization = { 0 };
+    sigv4_sign(&credentials, &request, &authorization);
+
+    struct http_header sent[7];
+    for (size_t i = 0; i < n; i++)
+        sent[i] = (struct http_header){ headers[i].name, headers[i].value };
+    sent[n] = (struct http_header){ "authorization", buf_string(&authorization) };
+    _cleanup_free_ char *url = mem_printf("%s%s%s%s", s->base, request.path, c->query.len ? "?" : "", request.query);
+    struct http_request q = { c->method, url, sent, n + 1, c->body, c->max };
+    return http_perform(s->pool, &q, &c->answer, e);
+}
+
+/* True once for a refusal whose Date shows that our clock is off: from now on the server's is signed with. */
+static bool clock_corrected(struct store_s3 *s, const struct call *c, bool *tried)
+{
+    const struct http_answer *a = &c->answer;
+    int64_t off = a->date_ns - c->signed_ns;
+    if (*tried || a->date_ns == 0 || (a->status != 403 && a->status != 400 && a->status != 401) ||
+        (off < CLOCK_OFF_NS && off > -CLOCK_OFF_NS))
+        return false;
+    *tried = true;
+    __atomic_store_n(&s->clock_offset_ns, a->date_ns - clock_wall_ns(), __ATOMIC_RELAXED);
+    log_warn("the clock is %lld s behind the store's; signing with the store's", (long long)(off / 1000000000));
+    return true;
+}
+
+/* Whether the object's bytes are the answer's body, and not a document about what happened. */
+static bool answers_object(const struct call *c)
+{
+    return c->verb == STORE_GET && c->answer.status < 300;
+}
+
+static enum s3_meaning meaning_of(struct call *c)
+{
+    c->code[0] = '\0';
+    if (!answers_object(c))
+        s3_answer_code(buf_bytes(&c->answer.body), c->code);
+    return s3_answer_meaning(c->answer.status, c->code, c->condition != STORE_ALWAYS);
+}
+
+static int failed(const struct store_s3 *s, const struct call *c, enum s3_meaning meaning, struct error *e)
+{
+    const char *where = s->store.description;
+    int status = c->answer.status;
+    switch (meaning) {
+    case S3_ABSENT:
+        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no such object in %s", where);
+    case S3_NO_BUCKET:
+        return error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s: no such bucket", where);
+    case S3_STALE:
+        return error_say(e, ERROR_FAILED, -ESTALE, "someone else has changed it (%d)", status);
+    case S3_TOO_OFTEN:
+        return error_say(e, ERROR_STORE, -EBUSY, "%s: too many requests (%d %s)", where, status, c->code);
+    case S3_SHORT:
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "ends inside the range asked for");
+    case S3_REFUSED:
+        return error_say(e, ERROR_STORE, -EACCES, "%s refused it: %d %s", where, status, c->code);
+    case S3_TRANSIENT:
+    case S3_DONE:
+        break;
+    }
+    return error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s: %d %s", where, status, c->code);
+}
+
+static int wait_for_next(const struct store_s3 *s, const struct call *c, unsigned attempt, bool too_often,
+                         struct error *e)
+{
+    uint32_t random;
+    randombytes_buf(&random, sizeof(random));
+    unsigned ms = backoff_ms(attempt, too_often ? BACKOFF_OFTEN_MS : BACKOFF_MS, c->answer.retry_after_s, random);
+    log_info("%s %s: attempt %u got %d %s, again in %u ms", c->method, c->key, attempt, c->answer.status, c->code, ms);
+    return backoff_wait(&s->store, ms, e);
+}
+
+/* 0: an answer that says done is in c->answer. */
+static int perform(struct store_s3 *s, struct call *c, struct error *e)
+{
+    bool clock_tried = false, once = c->condition != STORE_ALWAYS;
+    for (unsigned attempt = 1;; attempt++) {
+        int64_t started = clock_boot_ns();
+        c->code[0] = '\0';
+        int r = send_once(s, c, e);
+        store_account(&s->store, c->verb, c->key, r < 0 ? 0 : c->answer.status, started,
+                      c->verb == STORE_PUT ? c->body.len : c->answer.body.len, attempt);
+        if (r == -ECANCELED)
+            return r;
+        bool again, too_often = false;
+        if (r < 0) {
+            error_prefix(e, "%s", s->store.description);
+            again = !once || !c->answer.sent;
+        } else {
+            enum s3_meaning meaning = meaning_of(c);
+            if (meaning == S3_DONE)
+                return 0;
+            if (meaning == S3_REFUSED && clock_corrected(s, c, &clock_tried))
+                continue;
+            too_often = meaning == S3_TOO_OFTEN;
+            again = !once && (too_often || meaning == S3_TRANSIENT);
+            r = failed(s, c, meaning, e);
+        }
+        if (!again || attempt >= s->attempts)
+            return r;
+        int waited = wait_for_next(s, c, attempt, too_often, e);
+        if (waited < 0)
+            return waited;
+    }
+}
+
+static int impossible(struct error *e, const char *why)
+{
+    return error_say(e, ERROR_DAMAGED, -EBADMSG, "an answer that cannot be true: %s", why);
+}
+
+static int info_of(const struct http_answer *a, uint64_t size, struct store_info *ret, struct error *e)
+{
+    if (!a->etag[0] || a->date_ns == 0 || a->modified_ns == 0)
+        return impossible(e, "without ETag, Date or Last-Modified");
+    *ret = (struct store_info){ .size = size, .modified_ns = a->modified_ns, .now_ns = a->date_ns };
+    strcpy(ret->etag, a->etag);
+    return 0;
+}
+
+/* The body is what was asked for; size becomes the whole object's. */
+static int check_body(const struct call *c, uint64_t offset, uint64_t length, uint64_t *ret_size, struct error *e)
+{
+    const struct http_answer *a = &c->answer;
+    if (length == 0) {
+        if (a->too_large)
+            return error_say(e, ERROR_DAMAGED, -EFBIG, "larger than the %zu bytes expected", c->max);
+        if (a->status != 200 || a->length < 0 || (uint64_t)a->length != a->body.len)
+            return impossible(e, "no whole object");
+        *ret_size = a->body.len;
+        return 0;
+    }
+    unsigned long long from, to, size;
+    int used = 0;
+    if (a->status != 206 || sscanf(a->range, "bytes %llu-%llu/%llu%n", &from, &to, &size, &used) != 3 ||
+        a->range[used] != '\0')
+        return impossible(e, "no range");
+    if (a->too_large || from != offset || to != offset + length - 1 || to >= size || a->body.len != length ||
+        a->length != (int64_t)length)
+        return impossible(e, "another range than the one asked for");
+    *ret_size = size;
+    return 0;
+}
+
+static int s3_get(struct store *store, const char *key, uint64_t offset, uint64_t length, size_t max, struct buf *ret,
+                  struct store_info *ret_info, struct error *e)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    char range[64];
+    _cleanup_call_ struct call c = { .verb = STORE_GET, .method = "GET", .max = length ? (size_t)length : max };
+    snprintf(range, sizeof(range), "bytes=%llu-%llu", (unsigned long long)offset,
+             (unsigned long long)(offset + length - 1));
+    c.range = length ? range : NULL;
+    call_name(&c, s, key);
+    sigv4_payload(c.payload, c.body);
+    int r = perform(s, &c, e);
+    if (r < 0)
+        return r;
+    uint64_t size = 0;
+    struct store_info info;
+    r = check_body(&c, offset, length, &size, e);
+    if (r == 0 && ret_info)
+        r = info_of(&c.answer, size, &info, e);
+    if (r < 0)
+        return r;
+    buf_release(ret);
+    *ret = c.answer.body;
+    c.answer.body = (struct buf){ 0 };
+    if (ret_info)
+        *ret_info = info;
+    return 0;
+}
+
+static int s3_put(struct store *store, const char *key, struct bytes data, enum store_condition condition,
+                  const char *etag, char *ret_etag, struct error *e)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    _cleanup_call_ struct call c = { .verb = STORE_PUT, .method = "PUT", .body = data, .max = ANSWER_MAX };
+    c.condition = condition;
+    c.etag = etag;
+    call_name(&c, s, key);
+    sigv4_payload(c.payload, c.body);
+    int r = perform(s, &c, e);
+    if (r < 0)
+        return r;
+    if (ret_etag && !c.answer.etag[0]) /* written, but as what? Reading it back tells. */
+        return error_say(e, ERROR_STORE, -EHOSTUNREACH, "answered without an ETag");
+    if (ret_etag)
+        strcpy(ret_etag, c.answer.etag);
+    return 0;
+}
+
+static int s3_stat(struct store *store, const char *key, struct store_info *ret, struct error *e)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    _cleanup_call_ struct call c = { .verb = STORE_STAT, .method = "HEAD" };
+    call_name(&c, s, key);
+    sigv4_payload(c.payload, c.body);
+    int r = perform(s, &c, e);
+    if (r < 0)
+        return r;
+    if (c.answer.status != 200 || c.answer.length < 0)
+        return impossible(e, "no length");
+    return info_of(&c.answer, (uint64_t)c.answer.length, ret, e);
+}
+
+static int s3_remove(struct store *store, const char *key, struct error *e)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    _cleanup_call_ struct call c = { .verb = STORE_REMOVE, .method = "DELETE", .max = ANSWER_MAX };
+    call_name(&c, s, key);
+    sigv4_payload(c.payload, c.body);
+    int r = perform(s, &c, e);
+    return r == -ENOENT ? 0 : r;
+}
+
+/* One page of the list, from token (NULL: the first). */
+static int list_page(struct store_s3 *s, const char *prefix, const char *token, struct listing *ret,
+                     int64_t *ret_now_ns, struct error *e)
+{
+    _cleanup_call_ struct call c = { .verb = STORE_LIST, .method = "GET", .key = prefix, .max = LISTING_XML_MAX };
+    buf_printf(&c.path, "/%s", s->bucket);
+    if (token) {
+        buf_printf(&c.query, "continuation-token=");
+        sigv4_encode(&c.query, token, false);
+        buf_printf(&c.query, "&");
+    }
+    buf_printf(&c.query, "list-type=2&max-keys=1000&prefix=");
+    _cleanup_free_ char *whole = mem_printf("%s%s", s->prefix, prefix);
+    sigv4_encode(&c.query, whole, false);
+    sigv4_payload(c.payload, c.body);
+    int r = perform(s, &c, e);
+    if (r == -ENOENT) /* a list is of a bucket */
+        return error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s: no such bucket", s->store.description);
+    if (r < 0)
+        return r;
+    if (c.answer.too_large || c.answer.date_ns == 0)
+        return impossible(e, c.answer.too_large ? "too long a page" : "without a Date");
+    *ret_now_ns = c.answer.date_ns;
+    return listing_parse(buf_bytes(&c.answer.body), ret, e);
+}
+
+struct list_call {
+    const char *prefix; /* whole, as the server sees it */
+    size_t skip;        /* length of the store's own prefix */
+    int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e);
+    void *arg;
+    char last[LISTING_TEXT_MAX]; /* the key before */
+};
+
+static int deliver(struct list_call *l, const struct listing *page, int64_t now_ns, struct error *e)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        const struct listing_entry *n = &page->entries[i];
+        if (strncmp(n->key, l->prefix, strlen(l->prefix)) != 0)
+            return impossible(e, "a key without the prefix");
+        if (strcmp(n->key, l->last) <= 0) /* keys out of order, or a page that comes again */
+            return impossible(e, "keys out of order");
+        strcpy(l->last, n->key);                /* listing bounds it */
+        if (!store_key_valid(n->key + l->skip)) /* not ours */
+            continue;
+        struct store_info info = { .size = n->size, .modified_ns = n->modified_ns, .now_ns = now_ns };
+        int r = l->each(l->arg, n->key + l->skip, &info, e);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int s3_list(struct store *store, const char *prefix,
+                   int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e), void *arg,
+                   struct error *e)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    _cleanup_free_ char *whole = mem_printf("%s%s", s->prefix, prefix);
+    struct list_call l = { .prefix = whole, .skip = strlen(s->prefix), .each = each, .arg = arg };
+    _cleanup_free_ char *token = NULL;
+    for (unsigned empty = 0;;) {
+        int64_t now_ns = 0;
+        _cleanup_(listing_release) struct listing page = { 0 };
+        int r = list_page(s, prefix, token, &page, &now_ns, e);
+        if (r == 0)
+            r = deliver(&l, &page, now_ns, e);
+        if (r != 0 || !page.token)
+            return r;
+        empty = page.count ? 0 : empty + 1;
+        if (empty > EMPTY_PAGES_MAX)
+            return impossible(e, "no end of empty pages");
+        free(token);
+        token = mem_steal(page.token);
+    }
+}
+
+static void s3_close(struct store *store)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    http_pool_free(s->pool);
+    if (s->secret_key)
+        sodium_memzero(s->secret_key, strlen(s->secret_key));
+    free(s->base);
+    free(s->host);
+    free(s->bucket);
+    free(s->prefix);
+    free(s->access_key);
+    free(s->secret_key);
+    free(s->region);
+    free(s);
+}
+
+static int set_place(struct store_s3 *s, const char *url, struct error *e)
+{
+    const char *bucket = url + strlen("s3://");
+    size_t len = strcspn(bucket, "/"), end = strlen(bucket);
+    while (end > len && bucket[end - 1] == '/')
+        end--;
+    s->bucket = mem_copy(bucket, len);
+    s->prefix = end > len ? mem_printf("%.*s/", (int)(end - len - 1), bucket + len + 1) : mem_strdup("");
+    _cleanup_free_ char *prefix = mem_printf("%sx", s->prefix);
+    if (len < 3 || len > 63 || !store_key_valid(s->bucket) || !store_key_valid(prefix))
+        return error_say(e, ERROR_USAGE, -EINVAL, "store %s: no bucket or prefix that we can use", url);
+    return 0;
+}
+
+static int set_endpoint(struct store_s3 *s, const char *endpoint, struct error *e)
+{
+    bool plain = strncmp(endpoint, "http://", 7) == 0, secure = strncmp(endpoint, "https://", 8) == 0;
+    const char *host = endpoint + (plain ? 7 : secure ? 8 : 0);
+    size_t len = strlen(host);
+    while (len > 0 && host[len - 1] == '/')
+        len--;
+    if (len == 0 || strcspn(host, "/?#@ \t\r\n") < len)
+        return error_say(e, ERROR_USAGE, -EINVAL, "BOX_S3_ENDPOINT %s: must be https://host[:port]", endpoint);
+    s->host = mem_copy(host, len);
+    s->base = mem_printf("%s%s", plain ? "http://" : "https://", s->host);
+    return 0;
+}
+
+static int configure(struct store_s3 *s, const struct store_config *c, struct error *e)
+{
+    const char *const settings[] = { c->endpoint, c->access_key, c->secret_key };
+    const char *const names[] = { "BOX_S3_ENDPOINT", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY" };
+    for (size_t i = 0; i < 3; i++)
+        if (!settings[i] || !*settings[i])
+            return error_say(e, ERROR_USAGE, -EINVAL, "store %s: %s is not set", c->url, names[i]);
+    int r = set_place(s, c->url, e);
+    if (r == 0)
+        r = set_endpoint(s, c->endpoint, e);
+    if (r < 0)
+        return r;
+    s->access_key = mem_strdup(c->access_key);
+    s->secret_key = mem_strdup(c->secret_key);
+    s->region = mem_strdup(c->region && *c->region ? c->region : "auto");
+    s->attempts = c->attempts ? c->attempts : ATTEMPTS;
+    snprintf(s->store.description, sizeof(s->store.description), "%.100s at %.120s", c->url, s->base);
+    return http_pool_new(c->timeout_s ? c->timeout_s : TIMEOUT_S, &s->store.cancelled, &s->pool, e);
+}
+
+int store_s3_open(const struct store_config *c, struct store **ret, struct error *e)
+{
+    static const struct store_operations operations = {
+        .get = s3_get,
+        .put = s3_put,
+        .stat = s3_stat,
+        .list = s3_list,
+        .remove = s3_remove,
+        .close = s3_close,
+    };
+    struct store_s3 *s = mem_new(1, sizeof(*s));
+    s->store.operations = &operations;
+    int r = configure(s, c, e);
+    if (r < 0) {
+        s3_close(&s->store);
+        return r;
+    }
+    *ret = &s->store;
+    return 0;
+}
