@@ -23,6 +23,9 @@ struct change {
     bool content_known;
     int fd;                      /* PUT of a file without known content: open for reading at 0; else -1 */
     uint64_t device, inode;      /* of the live inode, for groups of names; 0: none */
+    bool settled;                /* what is read from fd may go to the stat cache (index/stat-cache) */
+    bool base_link;              /* the base's record here is an ENTRY_LINK: PUT changes it even if entry is like base */
+    const char *moved_from;      /* PUT by the upper walker: this inode was the base's at this path; NULL: not told */
 };
 
 /* 0 to go on, -errno to stop (the walker returns it). */
