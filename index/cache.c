@@ -213,21 +213,17 @@ static int write_bytes(struct cache *c, const struct pack_name *p, uint32_t offs
     return fd_pwrite_all(fd, data.data, data.len, offset, e);
 }
 
-static int list_frames(struct cache *c, const struct locator *frames, size_t count, bool keep, struct error *e)
-{
-    int64_t now = clock_wall_ns();
-    int r = catalog_begin(c->dir.writer, e);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = catalog_add(c->dir.writer, c->box, &frames[i], now, keep, e);
-    return catalog_end(c->dir.writer, r, e);
-}
-
+/* The bytes are written inside the transaction, so that no process punches them before their rows are there. */
 static int put_once(struct cache *c, const struct pack_name *p, uint32_t offset, struct bytes data,
                     const struct locator *frames, size_t count, bool keep, struct error *e)
 {
-    int r = write_bytes(c, p, offset, data, e);
+    int64_t now = clock_wall_ns();
+    int r = catalog_begin(c->dir.writer, e);
     if (r == 0)
-        r = list_frames(c, frames, count, keep, e);
+        r = write_bytes(c, p, offset, data, e);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = catalog_add(c->dir.writer, c->box, &frames[i], now, keep, e);
+    r = catalog_end(c->dir.writer, r, e);
     if (r == 0)
         r = keep_limit(c, e);
     if (r < 0) /* what a failed write left in the file */
