@@ -6,10 +6,9 @@
  * and how disk space comes back. Only index/cache uses it.
  *
  * The directory's flock is held while it is opened, so that one process at a time decides that a damaged catalog has to
- * go; whoever else has it open notices that the catalog's inode is another one, and opens again. Files are removed or
- * punched inside the transaction that removes their rows. Another process may just have written there, before its row
- * is in: then its row names zeros, which do not open as a sealed frame. writer and what is done with it belong to the
- * thread that has the owner's write lock.
+ * go; whoever else has it open notices that the catalog's inode is another one, and opens again. Files are written,
+ * removed and punched inside the transaction that changes their rows; only a reader in between may see zeros, which do
+ * not open as a sealed frame. writer and what is done with it belong to the thread that has the owner's write lock.
  */
 
 #include "index/catalog.h"
