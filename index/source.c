@@ -6,23 +6,6 @@
 #include <errno.h>
 #include <stdint.h>
 
-static _Thread_local const atomic_int *stop_flag;
-
-void source_stop_flag(const atomic_int *stop)
-{
-    stop_flag = stop;
-}
-
-bool source_stop_possible(void)
-{
-    return stop_flag;
-}
-
-bool source_stop_asked(void)
-{
-    return stop_flag && atomic_load_explicit(stop_flag, memory_order_relaxed);
-}
-
 struct frame *frame_new(size_t len)
 {
     if (len > SIZE_MAX - sizeof(struct frame))

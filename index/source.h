@@ -20,7 +20,6 @@
 #include "index/locator.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 struct frame {
     atomic_int references;
@@ -51,14 +50,6 @@ static inline int source_warm(struct source *s, const struct locator *l, size_t 
 {
     return s->warm(s, l, count, urgency, e);
 }
-
-/*
- * While *stop is not 0, waits of the calling thread end with -EINTR ERROR_INTERRUPTED within a fraction of a second: how a killed
- * reader gets out of an outage. NULL: none, the default. What the flag points to must outlive the calls.
- */
-void source_stop_flag(const atomic_int *stop);
-bool source_stop_possible(void); /* for implementations: the calling thread has a flag */
-bool source_stop_asked(void);    /* … and it is set */
 
 /*
  * Replaces ret by the frames' bytes one after the other: how byte strings that may pass FRAME_RAW_MAX are stored

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define PAUSE_FIRST_NS 250000000ll /* of the back-off; doubles up to PAUSE_MAX_NS */
+#define LOOK_AROUND_NS 100000000ll /* for store_cancel, which a signal handler may call */
 #define PAUSE_MAX_NS 10000000000ll
 
 void carrier_wait_slice(struct carrier *c, pthread_cond_t *cond, int64_t ns)
@@ -77,13 +78,14 @@ static bool back_off(struct carrier *c, const struct flight_range *r, unsigned a
     pause = pause / 2 + randombytes_uniform((uint32_t)(pause / 2000)) * 1000ll;
     int64_t start = clock_boot_ns(), now = start;
     uint64_t successes = c->successes;
-    while (!c->stopping && any_waiter(r)) {
+    while (!c->stopping && !store_cancelled(c->store) && any_waiter(r)) {
         /* One poisoned object must not be tried as often as the others succeed: early, but not at once. */
         int64_t until = start + (c->successes != successes ? pause / 8 : pause);
         bool may_start = c->flights.demand == 0 || any_demand(r);
         if (now >= until && may_start)
             return true;
-        carrier_wait_slice(c, &c->work, may_start ? until - now : 100000000ll);
+        int64_t slice = may_start && until - now < LOOK_AROUND_NS ? until - now : LOOK_AROUND_NS;
+        carrier_wait_slice(c, &c->work, slice);
         now = clock_boot_ns();
     }
     return false;

@@ -26,11 +26,9 @@ static int wait_for(struct fetch *f, struct flight *x, enum frame_kind kind, int
     while (x->state != FLIGHT_LANDED && !(kind && x->decoded && x->kind == kind)) {
         if (c->stopping)
             return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "stopped");
-        if (source_stop_asked())
-            return error_say(e, ERROR_INTERRUPTED, -EINTR, "interrupted");
         if (deadline && clock_boot_ns() >= deadline)
             return error_say(e, ERROR_STORE, -ETIMEDOUT, "no answer from the store in %u s", f->timeout_s);
-        if (deadline || source_stop_possible())
+        if (deadline)
             carrier_wait_slice(c, &c->landed, LOOK_AROUND_NS);
         else
             pthread_cond_wait(&c->landed, &c->lock);

@@ -8,8 +8,8 @@
  * Every frame is opened under its name whenever it is read, from the cache too: a range that rotted on the disk is
  * forgotten and fetched again, without an error. warm without a cache does nothing; it goes on past frames that are
  * damaged or gone and returns the first such error, but stops with -ENOSPC ERROR_FAILED when the cache cannot take
- * more. The time limit is one of waiting, for reads and demand warms; background work waits without limit. A GET in
- * progress is not cut short by a waiter that leaves. source_stop_flag lets one thread's wait be given up.
+ * more. The time limit is one of waiting, for reads and demand warms; background work waits without limit.
+ * A GET in progress is not cut short by a waiter that leaves; store_cancel (Ctrl-C) ends all waits with -ECANCELED.
  */
 
 #include "index/cache.h"
