@@ -16,7 +16,6 @@
 #include <stdbool.h>
 
 #define META_TOOLS_MAX 100
-#define META_TOOLS_MAX 100
 
 struct meta_tool {
     char *name, *version; /* as the tool itself prints it */
