@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+# lib.sh - what scenarios are told with. tests/run gives $WORK (the test's own directory), $TESTS, $BUILD and a PATH
+# with the build's ag-box. A scenario reads: store, nodes, what happens, what is expected. The first thing that goes
+# wrong ends it.
+#
+#   store KIND [ARG...]        the store that nodes made from here on use: file; others are tests/store/KIND.sh
+#   node NAME [KEY=VALUE...]   a machine: its own three directories, mount namespace, machine-id and boot_id; lines
+#                              for its env file. The first node makes the store (ag-box init), unless $NO_INIT is set.
+#   on NAME COMMAND...         runs it there, in the current directory
+#   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
+#   make_project DIR           a small tree with one of everything that a tree may hold
+#   digest_of DIR [--exclude NAME]...   prints the digest, once ag-box and the second walk agree on it
+#   expect_exit CODE COMMAND...         and then expect_output TEXT, expect_error TEXT look at what that command printed
+#   expect_file PATH TEXT      the file holds TEXT and a newline
+#   expect_same_tree A B [--exclude NAME]...
+#   expect_state NODE BOX STATE
+#   expect_clean NODE          no process and no mount is left there
+#   fail TEXT, skip REASON
+#
+# Paths in expect_file, digest_of and expect_same_tree are looked at on the node that `on` was last called for.
+
+set -Eeuo pipefail
+trap 'echo "failed at ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
+trap _finish EXIT
+
+declare -A _holder=()       # node -> pid of the process that keeps its mount namespace
+declare -A _mounts_before=()
+declare -a _at_exit=()      # commands of stores and other helpers, run last to first
+_last_node= _store_url= _store_made=
+declare -a _store_env=()
+umask 022
+
+fail() {
+    trap - ERR
+    echo "FAIL ${BASH_SOURCE[-1]##*/}:${BASH_LINENO[-2]}: $*" >&2
+    exit 1
+}
+
+skip() {
+    echo "$*"
+    exit 77
+}
+
+# --- stores and nodes
+
+store() {
+    local kind=$1
+    shift
+    case $kind in
+    file)
+        _store_url="file://$WORK/store"
+        ;;
+    *)
+        [ -f "$TESTS/store/$kind.sh" ] || skip "no store of the kind $kind"
+        . "$TESTS/store/$kind.sh" # starts it; sets _store_url and _store_env, adds to _at_exit
+        ;;
+    esac
+    _store_made=
+}
+
+_hold_namespace() {
+    local name=$1 ready="$WORK/node/$1/ready"
+    mkfifo "$ready"
+    unshare --mount --propagation private "$TESTS/node.sh" "$WORK/node/$name" &
+    _holder[$name]=$!
+    disown $!
+    read -r <"$ready"
+    rm "$ready"
+    _mounts_before[$name]=$(_mounts_of "$name")
+}
+
+node() {
+    local name=$1 dir="$WORK/node/$1"
+    shift
+    [ -n "$_store_url" ] || fail "a store comes before the first node"
+    mkdir -p "$dir/config" "$dir/state" "$dir/run" "$dir/home"
+    tr -d - </proc/sys/kernel/random/uuid >"$dir/machine-id"
+    (
+        umask 077
+        printf '%s\n' "BOX_NODE=$name" "BOX_STORE=$_store_url" "BOX_PASSWORD=correct horse" "${_store_env[@]}" "$@" \
+            >"$dir/config/env"
+    )
+    cat /proc/sys/kernel/random/uuid >"$dir/boot_id"
+    _hold_namespace "$name"
+    if [ -z "$_store_made" ] && [ -z "${NO_INIT:-}" ]; then
+        on "$name" ag-box init
+        _store_made=yes
+    fi
+}
+
+on() {
+    local name=$1 dir="$WORK/node/$1"
+    shift
+    _last_node=$name
+    nsenter --mount --target "${_holder[$name]}" env -C "$PWD" HOME="$dir/home" AGBOX_CONFIG_DIR="$dir/config" \
+        AGBOX_STATE_DIR="$dir/state" AGBOX_RUN_DIR="$dir/run" "$@"
+}
+
+# Where the last `on` was; here, when there is no node.
+_there() {
+    if [ -n "$_last_node" ]; then on "$_last_node" "$@"; else "$@"; fi
+}
+
+_mounts_of() {
+    awk '{ print $5, $1 }' "/proc/${_holder[$1]}/mountinfo" | sort
+}
+
+# The pids in a node's mount namespace, its holder not among them.
+_processes_of() {
+    local space pid
+    space=$(readlink "/proc/${_holder[$1]}/ns/mnt")
+    for pid in /proc/[0-9]*; do
+        [ "$(readlink "$pid/ns/mnt" 2>/dev/null)" = "$space" ] || continue
+        pid=${pid#/proc/}
+        [ "$pid" = "${_holder[$1]}" ] || echo "$pid"
+    done
+}
+
+_end_node() {
+    local name=$1 pid
+    for pid in $(_processes_of "$name") "${_holder[$name]}"; do
+        kill -KILL "$pid" 2>/dev/null || true
+    done
+    while [ -e "/proc/${_holder[$name]}" ] || [ -n "$(_processes_of "$name" 2>/dev/null)" ]; do
+        sleep 0.01 # the kernel gives no other sign of a process that is not ours to wait for
+    done
+    unset "_holder[$name]"
+}
+
+reboot() {
+    local name=$1 dir="$WORK/node/$1"
+    _end_node "$name"
+    find "$dir/run" -xdev -mindepth 1 -delete
+    cat /proc/sys/kernel/random/uuid >"$dir/boot_id"
+    _hold_namespace "$name"
+}
+
+# --- trees
+
+make_project() {
+    python3 "$TESTS/make-project.py" "$1"
+}
+
+digest_of() {
+    local dir=$1 ours theirs
+    shift
+    ours=$(_there ag-box digest "$@" "$dir")
+    theirs=$(_there python3 "$TESTS/walk.py" "$@" "$dir")
+    [ "$ours" = "$theirs" ] || fail "two walks over $dir disagree: $ours, $theirs"
+    echo "$ours"
+}
+
+# --- expectations
+
+expect_exit() {
+    local expected=$1 code=0
+    shift
+    "$@" >"$WORK/output" 2>"$WORK/error" || code=$?
+    sed 's/^/  > /' "$WORK/output"
+    sed 's/^/  ! /' "$WORK/error"
+    [ "$code" = "$expected" ] || fail "exit $code, expected $expected: $*"
+}
+
+expect_output() {
+    grep -qF -- "$1" "$WORK/output" || fail "not in the output: $1"
+}
+
+expect_error() {
+    grep -qF -- "$1" "$WORK/error" || fail "not in the error: $1"
+}
+
+expect_file() {
+    local got
+    got=$(_there cat -- "$1") || fail "cannot read $1"
+    [ "$got" = "$2" ] || fail "$1 holds \"${got:0:200}\", expected \"$2\""
+}
+
+expect_same_tree() {
+    local a=$1 b=$2 digest_a digest_b
+    shift 2
+    digest_a=$(digest_of "$a" "$@")
+    digest_b=$(digest_of "$b" "$@")
+    [ "$digest_a" = "$digest_b" ] && return
+    diff <(_there ag-box digest --dump "$@" "$a") <(_there ag-box digest --dump "$@" "$b") | cut -c 1-300 | head -n 20 || true
+    fail "$a and $b are not the same tree"
+}
+
+# json_field FILE FIELD
+json_field() {
+    python3 -c 'import json, sys
+value = json.load(open(sys.argv[1])).get(sys.argv[2])
+print(value if isinstance(value, str) else json.dumps(value))' "$1" "$2"
+}
+
+state_of() {
+    local answer="$WORK/status.$BASHPID"
+    on "$1" ag-box status --json "$2" >"$answer"
+    json_field "$answer" state
+    rm "$answer"
+}
+
+expect_state() {
+    local got
+    got=$(state_of "$1" "$2")
+    _last_node=$1
+    [ "$got" = "$3" ] || fail "$2 is $got on $1, expected $3"
+}
+
+expect_clean() {
+    local pid mounts
+    for pid in $(_processes_of "$1"); do
+        fail "left on $1: process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+    done
+    mounts=$(comm -13 <(echo "${_mounts_before[$1]}") <(_mounts_of "$1"))
+    [ -z "$mounts" ] || fail "left on $1: mounts: $mounts"
+}
+
+# --- the end
+
+# A node on which no box is held, mounted or on its way must be clean without being asked.
+_check_idle_node() {
+    local box
+    for box in "$WORK/node/$1/state/box"/*/; do
+        [ -d "$box" ] || continue
+        box=$(basename "$box")
+        case $(state_of "$1" "$box" 2>/dev/null || echo unknown) in
+        none | parked | moved-aside | tracking) ;;
+        *) return 0 ;;
+        esac
+    done
+    expect_clean "$1"
+}
+
+_finish() {
+    local code=$? name i
+    trap - ERR EXIT
+    set +e
+    if [ "$code" = 0 ]; then
+        for name in "${!_holder[@]}"; do
+            (_check_idle_node "$name") || code=1
+        done
+    fi
+    for name in "${!_holder[@]}"; do
+        _end_node "$name"
+    done
+    for ((i = ${#_at_exit[@]} - 1; i >= 0; i--)); do
+        eval "${_at_exit[i]}"
+    done
+    exit "$code"
+}
