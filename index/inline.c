@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/inline.h"
+
+#include "index/base/mem.h"
+
+#include <errno.h>
+
+struct chosen {
+    struct snapshot_page *pages;
+    size_t count, bytes;
+};
+
+static bool same_place(const struct locator *a, const struct locator *b)
+{
+    return a->offset == b->offset && pack_equal(&a->pack, &b->pack);
+}
+
+static const struct snapshot_page *find_page(const struct snapshot_page *pages, size_t count, const struct locator *l)
+{
+    for (size_t i = 0; i < count; i++)
+        if (same_place(&pages[i].frame, l))
+            return &pages[i];
+    return NULL;
+}
+
+static int choose_page(struct source *source, struct chosen *c, const struct locator *l, struct error *e)
+{
+    if (find_page(c->pages, c->count, l) || c->count == SNAPSHOT_PAGES_MAX)
+        return 0;
+    _cleanup_(frame_dropp) struct frame *f = NULL;
+    int r = source_get(source, l, FRAME_PAGE, &f, e);
+    if (r < 0 || f->len > SNAPSHOT_INLINE_MAX - c->bytes)
+        return r;
+    c->pages = mem_grow(c->pages, c->count + 1, sizeof(*c->pages));
+    struct snapshot_page *p = &c->pages[c->count++];
+    *p = (struct snapshot_page){ .frame = *l };
+    buf_add(&p->bytes, f->data, f->len);
+    c->bytes += f->len;
+    return 0;
+}
+
+/* All pages from the root to the leaf that holds, or would hold, the first own entry of dir. */
+static int choose_way(struct source *source, struct tree *t, const char *dir, struct chosen *c, struct error *e)
+{
+    _cleanup_(buf_release) struct buf prefix = { 0 };
+    int r = key_directory_prefix((struct bytes){ (const uint8_t *)dir, strlen(dir) }, &prefix);
+    for (int level = tree_get_root(t)->depth; level >= 0 && r == 0; level--) {
+        struct tree_spot spot;
+        r = tree_spot_of(t, (uint8_t)level, buf_bytes(&prefix), &spot, e);
+        if (r == 0)
+            r = choose_page(source, c, &spot.ref.frame, e);
+    }
+    return r;
+}
+
+int inline_pages(struct source *source, const struct tree_root *root, struct snapshot_page **ret, size_t *ret_count,
+                 struct error *e)
+{
+    static const char *const directories[] = { "", "project", "home" };
+    struct chosen c = { 0 };
+    _cleanup_(tree_closep) struct tree *t = NULL;
+    int r = tree_open(source, root, 0, &t, e);
+    for (size_t i = 0; r == 0 && !root->empty && i < sizeof(directories) / sizeof(*directories); i++)
+        r = choose_way(source, t, directories[i], &c, e);
+    if (r < 0) {
+        snapshot_pages_free(c.pages, c.count);
+        return r;
+    }
+    *ret = c.pages;
+    *ret_count = c.count;
+    return 0;
+}
+
+struct snapshot_source {
+    struct source source; /* first: the source is the snapshot_source */
+    const struct snapshot *snapshot;
+    struct source *below;
+};
+
+static const struct snapshot_page *find_inlined(const struct snapshot_source *s, const struct locator *l)
+{
+    return find_page(s->snapshot->pages, s->snapshot->page_count, l);
+}
+
+static int get(struct source *source, const struct locator *l, enum frame_kind kind, struct frame **ret,
+               struct error *e)
+{
+    struct snapshot_source *s = (struct snapshot_source *)source;
+    const struct snapshot_page *p = kind == FRAME_PAGE ? find_inlined(s, l) : NULL;
+    if (!p)
+        return source_get(s->below, l, kind, ret, e);
+    struct frame *f = frame_new(p->bytes.len);
+    memcpy(f->data, p->bytes.data, p->bytes.len);
+    *ret = f;
+    return 0;
+}
+
+static int warm(struct source *source, const struct locator *l, size_t count, enum source_urgency urgency,
+                struct error *e)
+{
+    struct snapshot_source *s = (struct snapshot_source *)source;
+    _cleanup_free_ struct locator *absent = mem_new(count, sizeof(*absent));
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!find_inlined(s, &l[i]))
+            absent[n++] = l[i];
+    return n > 0 ? source_warm(s->below, absent, n, urgency, e) : 0;
+}
+
+int snapshot_source_new(const struct snapshot *s, struct source *below, struct snapshot_source **ret, struct error *e)
+{
+    struct snapshot_source *n = mem_new(1, sizeof(*n));
+    n->source = (struct source){ .get = get, .warm = warm };
+    n->snapshot = s;
+    n->below = below;
+    *ret = n;
+    return 0;
+}
+
+struct source *snapshot_source_get(struct snapshot_source *s)
+{
+    return &s->source;
+}
+
+void snapshot_source_free(struct snapshot_source *s)
+{
+    free(s);
+}
