@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/store-s3.h"
 
-#include "index/base/clock.h"
-#include "index/base/log.h"
 #include "index/base/mem.h"
-#include "sync/backoff.h"
-#include "sync/http.h"
 #include "sync/listing.h"
-#include "sync/s3-answer.h"
-#include "sync/sigv4.h"
+#include "sync/s3-request.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -17,185 +12,23 @@
 
 #define TIMEOUT_S 60
 #define ATTEMPTS 6
-#define BACKOFF_MS 100
-#define BACKOFF_OFTEN_MS 1000 /* R2 takes one write a second of a key */
-#define CLOCK_OFF_NS (300 * 1000000000LL)
 #define EMPTY_PAGES_MAX 100
 #define ANSWER_MAX (64u << 10) /* of an answer that holds no object */
 
 struct store_s3 {
     struct store store; /* first: the operations get its address */
-    struct http_pool *pool;
-    char *base; /* https://host, without a slash at the end */
-    char *host; /* of the Host header */
+    struct s3 s3;
     char *bucket;
     char *prefix; /* "" or "some/where/" */
-    char *access_key, *secret_key, *region;
-    unsigned attempts;
-    int64_t clock_offset_ns; /* the server's minus ours; atomic */
 };
 
-/* One operation: what each of its attempts is made from. */
-struct call {
-    enum store_verb verb;
-    const char *method;
-    const char *key;  /* relative; for accounts and messages */
-    struct buf path;  /* encoded, "/bucket/prefix/key" */
-    struct buf query; /* encoded, sorted */
-    char payload[SIGV4_HASH_MAX];
-    struct bytes body;
-    const char *range; /* NULL: none */
-    enum store_condition condition;
-    const char *etag;
-    size_t max;
-    struct http_answer answer;
-    char code[S3_CODE_MAX]; /* of an error */
-    int64_t signed_ns;      /* the time in the signature */
-};
+#define _cleanup_call_ _cleanup_(s3_call_release)
 
-static void call_release(struct call *c)
-{
-    buf_release(&c->path);
-    buf_release(&c->query);
-    http_answer_release(&c->answer);
-}
-
-#define _cleanup_call_ _cleanup_(call_release)
-
-static void call_name(struct call *c, const struct store_s3 *s, const char *key)
+static void call_name(struct s3_call *c, const struct store_s3 *s, const char *key)
 {
     c->key = key;
     _cleanup_free_ char *path = mem_printf("/%s/%s%s", s->bucket, s->prefix, key);
     sigv4_encode(&c->path, path, true);
-}
-
-static int send_once(struct store_s3 *s, struct call *c, struct error *e)
-{
-    char time[SIGV4_TIME_MAX];
-    c->signed_ns = clock_wall_ns() + __atomic_load_n(&s->clock_offset_ns, __ATOMIC_RELAXED);
-    sigv4_time(time, c->signed_ns);
-
-    struct sigv4_header headers[7]; /* sorted by name */
-    size_t n = 0;
-    headers[n++] = (struct sigv4_header){ "host", s->host };
-    if (c->condition == STORE_IF_MATCH)
-        headers[n++] = (struct sigv4_header){ "if-match", c->etag };
-    if (c->condition == STORE_IF_ABSENT)
-        headers[n++] = (struct sigv4_header){ "if-none-match", "*" };
-    if (c->range)
-        headers[n++] = (struct sigv4_header){ "range", c->range };
-    headers[n++] = (struct sigv4_header){ "x-amz-content-sha256", c->payload };
-    headers[n++] = (struct sigv4_header){ "x-amz-date", time };
-
-    struct sigv4_credentials credentials = { s->access_key, s->secret_key, s->region, "s3" };
-    struct sigv4_request request = { c->method, buf_string(&c->path), buf_string(&c->query), headers, n, c->payload,
-                                     time };
-    _cleanup_(buf_release) struct buf authorization = { 0 };
-    sigv4_sign(&credentials, &request, &authorization);
-
-    struct http_header sent[7];
-    for (size_t i = 0; i < n; i++)
-        sent[i] = (struct http_header){ headers[i].name, headers[i].value };
-    sent[n] = (struct http_header){ "authorization", buf_string(&authorization) };
-    _cleanup_free_ char *url = mem_printf("%s%s%s%s", s->base, request.path, c->query.len ? "?" : "", request.query);
-    struct http_request q = { c->method, url, sent, n + 1, c->body, c->max };
-    return http_perform(s->pool, &q, &c->answer, e);
-}
-
-/* True once for a refusal whose Date shows that our clock is off: from now on the server's is signed with. */
-static bool clock_corrected(struct store_s3 *s, const struct call *c, bool *tried)
-{
-    const struct http_answer *a = &c->answer;
-    int64_t off = a->date_ns - c->signed_ns;
-    if (*tried || a->date_ns == 0 || (a->status != 403 && a->status != 400 && a->status != 401) ||
-        (off < CLOCK_OFF_NS && off > -CLOCK_OFF_NS))
-        return false;
-    *tried = true;
-    __atomic_store_n(&s->clock_offset_ns, a->date_ns - clock_wall_ns(), __ATOMIC_RELAXED);
-    log_warn("the clock is %lld s behind the store's; signing with the store's", (long long)(off / 1000000000));
-    return true;
-}
-
-/* Whether the object's bytes are the answer's body, and not a document about what happened. */
-static bool answers_object(const struct call *c)
-{
-    return c->verb == STORE_GET && c->answer.status < 300;
-}
-
-static enum s3_meaning meaning_of(struct call *c)
-{
-    c->code[0] = '\0';
-    if (!answers_object(c))
-        s3_answer_code(buf_bytes(&c->answer.body), c->code);
-    return s3_answer_meaning(c->answer.status, c->code, c->condition != STORE_ALWAYS);
-}
-
-static int failed(const struct store_s3 *s, const struct call *c, enum s3_meaning meaning, struct error *e)
-{
-    const char *where = s->store.description;
-    int status = c->answer.status;
-    switch (meaning) {
-    case S3_ABSENT:
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no such object in %s", where);
-    case S3_NO_BUCKET:
-        return error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s: no such bucket", where);
-    case S3_STALE:
-        return error_say(e, ERROR_FAILED, -ESTALE, "someone else has changed it (%d)", status);
-    case S3_TOO_OFTEN:
-        return error_say(e, ERROR_STORE, -EBUSY, "%s: too many requests (%d %s)", where, status, c->code);
-    case S3_SHORT:
-        return error_say(e, ERROR_DAMAGED, -EBADMSG, "ends inside the range asked for");
-    case S3_REFUSED:
-        return error_say(e, ERROR_STORE, -EACCES, "%s refused it: %d %s", where, status, c->code);
-    case S3_TRANSIENT:
-    case S3_DONE:
-        break;
-    }
-    return error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s: %d %s", where, status, c->code);
-}
-
-static int wait_for_next(const struct store_s3 *s, const struct call *c, unsigned attempt, bool too_often,
-                         struct error *e)
-{
-    uint32_t random;
-    randombytes_buf(&random, sizeof(random));
-    unsigned ms = backoff_ms(attempt, too_often ? BACKOFF_OFTEN_MS : BACKOFF_MS, c->answer.retry_after_s, random);
-    log_info("%s %s: attempt %u got %d %s, again in %u ms", c->method, c->key, attempt, c->answer.status, c->code, ms);
-    return backoff_wait(&s->store, ms, e);
-}
-
-/* 0: an answer that says done is in c->answer. */
-static int perform(struct store_s3 *s, struct call *c, struct error *e)
-{
-    bool clock_tried = false, once = c->condition != STORE_ALWAYS;
-    for (unsigned attempt = 1;; attempt++) {
-        int64_t started = clock_boot_ns();
-        c->code[0] = '\0';
-        int r = send_once(s, c, e);
-        store_account(&s->store, c->verb, c->key, r < 0 ? 0 : c->answer.status, started,
-                      c->verb == STORE_PUT ? c->body.len : c->answer.body.len, attempt);
-        if (r == -ECANCELED)
-            return r;
-        bool again, too_often = false;
-        if (r < 0) {
-            error_prefix(e, "%s", s->store.description);
-            again = !once || !c->answer.sent;
-        } else {
-            enum s3_meaning meaning = meaning_of(c);
-            if (meaning == S3_DONE)
-                return 0;
-            if (meaning == S3_REFUSED && clock_corrected(s, c, &clock_tried))
-                continue;
-            too_often = meaning == S3_TOO_OFTEN;
-            again = !once && (too_often || meaning == S3_TRANSIENT);
-            r = failed(s, c, meaning, e);
-        }
-        if (!again || attempt >= s->attempts)
-            return r;
-        int waited = wait_for_next(s, c, attempt, too_often, e);
-        if (waited < 0)
-            return waited;
-    }
 }
 
 static int impossible(struct error *e, const char *why)
@@ -213,7 +46,7 @@ static int info_of(const struct http_answer *a, uint64_t size, struct store_info
 }
 
 /* The body is what was asked for; size becomes the whole object's. */
-static int check_body(const struct call *c, uint64_t offset, uint64_t length, uint64_t *ret_size, struct error *e)
+static int check_body(const struct s3_call *c, uint64_t offset, uint64_t length, uint64_t *ret_size, struct error *e)
 {
     const struct http_answer *a = &c->answer;
     if (length == 0) {
@@ -241,13 +74,12 @@ static int s3_get(struct store *store, const char *key, uint64_t offset, uint64_
 {
     struct store_s3 *s = (struct store_s3 *)store;
     char range[64];
-    _cleanup_call_ struct call c = { .verb = STORE_GET, .method = "GET", .max = length ? (size_t)length : max };
+    _cleanup_call_ struct s3_call c = { .verb = STORE_GET, .method = "GET", .max = length ? (size_t)length : max };
     snprintf(range, sizeof(range), "bytes=%llu-%llu", (unsigned long long)offset,
              (unsigned long long)(offset + length - 1));
     c.range = length ? range : NULL;
     call_name(&c, s, key);
-    sigv4_payload(c.payload, c.body);
-    int r = perform(s, &c, e);
+    int r = s3_perform(&s->s3, &c, e);
     if (r < 0)
         return r;
     uint64_t size = 0;
@@ -269,12 +101,11 @@ static int s3_put(struct store *store, const char *key, struct bytes data, enum 
                   const char *etag, char *ret_etag, struct error *e)
 {
     struct store_s3 *s = (struct store_s3 *)store;
-    _cleanup_call_ struct call c = { .verb = STORE_PUT, .method = "PUT", .body = data, .max = ANSWER_MAX };
+    _cleanup_call_ struct s3_call c = { .verb = STORE_PUT, .method = "PUT", .body = data, .max = ANSWER_MAX };
     c.condition = condition;
     c.etag = etag;
     call_name(&c, s, key);
-    sigv4_payload(c.payload, c.body);
-    int r = perform(s, &c, e);
+    int r = s3_perform(&s->s3, &c, e);
     if (r < 0)
         return r;
     if (ret_etag && !c.answer.etag[0]) /* written, but as what? Reading it back tells. */
@@ -287,10 +118,9 @@ static int s3_put(struct store *store, const char *key, struct bytes data, enum 
 static int s3_stat(struct store *store, const char *key, struct store_info *ret, struct error *e)
 {
     struct store_s3 *s = (struct store_s3 *)store;
-    _cleanup_call_ struct call c = { .verb = STORE_STAT, .method = "HEAD" };
+    _cleanup_call_ struct s3_call c = { .verb = STORE_STAT, .method = "HEAD" };
     call_name(&c, s, key);
-    sigv4_payload(c.payload, c.body);
-    int r = perform(s, &c, e);
+    int r = s3_perform(&s->s3, &c, e);
     if (r < 0)
         return r;
     if (c.answer.status != 200 || c.answer.length < 0)
@@ -301,10 +131,9 @@ static int s3_stat(struct store *store, const char *key, struct store_info *ret,
 static int s3_remove(struct store *store, const char *key, struct error *e)
 {
     struct store_s3 *s = (struct store_s3 *)store;
-    _cleanup_call_ struct call c = { .verb = STORE_REMOVE, .method = "DELETE", .max = ANSWER_MAX };
+    _cleanup_call_ struct s3_call c = { .verb = STORE_REMOVE, .method = "DELETE", .max = ANSWER_MAX };
     call_name(&c, s, key);
-    sigv4_payload(c.payload, c.body);
-    int r = perform(s, &c, e);
+    int r = s3_perform(&s->s3, &c, e);
     return r == -ENOENT ? 0 : r;
 }
 
@@ -312,7 +141,7 @@ static int s3_remove(struct store *store, const char *key, struct error *e)
 static int list_page(struct store_s3 *s, const char *prefix, const char *token, struct listing *ret,
                      int64_t *ret_now_ns, struct error *e)
 {
-    _cleanup_call_ struct call c = { .verb = STORE_LIST, .method = "GET", .key = prefix, .max = LISTING_XML_MAX };
+    _cleanup_call_ struct s3_call c = { .verb = STORE_LIST, .method = "GET", .key = prefix, .max = LISTING_XML_MAX };
     buf_printf(&c.path, "/%s", s->bucket);
     if (token) {
         buf_printf(&c.query, "continuation-token=");
@@ -322,8 +151,7 @@ static int list_page(struct store_s3 *s, const char *prefix, const char *token, 
     buf_printf(&c.query, "list-type=2&max-keys=1000&prefix=");
     _cleanup_free_ char *whole = mem_printf("%s%s", s->prefix, prefix);
     sigv4_encode(&c.query, whole, false);
-    sigv4_payload(c.payload, c.body);
-    int r = perform(s, &c, e);
+    int r = s3_perform(&s->s3, &c, e);
     if (r == -ENOENT) /* a list is of a bucket */
         return error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s: no such bucket", s->store.description);
     if (r < 0)
@@ -388,16 +216,16 @@ static int s3_list(struct store *store, const char *prefix,
 static void s3_close(struct store *store)
 {
     struct store_s3 *s = (struct store_s3 *)store;
-    http_pool_free(s->pool);
-    if (s->secret_key)
-        sodium_memzero(s->secret_key, strlen(s->secret_key));
-    free(s->base);
-    free(s->host);
+    http_pool_free(s->s3.pool);
+    if (s->s3.secret_key)
+        sodium_memzero(s->s3.secret_key, strlen(s->s3.secret_key));
+    free(s->s3.base);
+    free(s->s3.host);
     free(s->bucket);
     free(s->prefix);
-    free(s->access_key);
-    free(s->secret_key);
-    free(s->region);
+    free(s->s3.access_key);
+    free(s->s3.secret_key);
+    free(s->s3.region);
     free(s);
 }
 
@@ -424,8 +252,8 @@ static int set_endpoint(struct store_s3 *s, const char *endpoint, struct error *
         len--;
     if (len == 0 || strcspn(host, "/?#@ \t\r\n") < len)
         return error_say(e, ERROR_USAGE, -EINVAL, "BOX_S3_ENDPOINT %s: must be https://host[:port]", endpoint);
-    s->host = mem_copy(host, len);
-    s->base = mem_printf("%s%s", plain ? "http://" : "https://", s->host);
+    s->s3.host = mem_copy(host, len);
+    s->s3.base = mem_printf("%s%s", plain ? "http://" : "https://", s->s3.host);
     return 0;
 }
 
@@ -441,12 +269,12 @@ static int configure(struct store_s3 *s, const struct store_config *c, struct er
         r = set_endpoint(s, c->endpoint, e);
     if (r < 0)
         return r;
-    s->access_key = mem_strdup(c->access_key);
-    s->secret_key = mem_strdup(c->secret_key);
-    s->region = mem_strdup(c->region && *c->region ? c->region : "auto");
-    s->attempts = c->attempts ? c->attempts : ATTEMPTS;
-    snprintf(s->store.description, sizeof(s->store.description), "%.100s at %.120s", c->url, s->base);
-    return http_pool_new(c->timeout_s ? c->timeout_s : TIMEOUT_S, &s->store.cancelled, &s->pool, e);
+    s->s3.access_key = mem_strdup(c->access_key);
+    s->s3.secret_key = mem_strdup(c->secret_key);
+    s->s3.region = mem_strdup(c->region && *c->region ? c->region : "auto");
+    s->s3.attempts = c->attempts ? c->attempts : ATTEMPTS;
+    snprintf(s->store.description, sizeof(s->store.description), "%.100s at %.120s", c->url, s->s3.base);
+    return http_pool_new(c->timeout_s ? c->timeout_s : TIMEOUT_S, &s->store.cancelled, &s->s3.pool, e);
 }
 
 int store_s3_open(const struct store_config *c, struct store **ret, struct error *e)
@@ -461,6 +289,7 @@ int store_s3_open(const struct store_config *c, struct store **ret, struct error
     };
     struct store_s3 *s = mem_new(1, sizeof(*s));
     s->store.operations = &operations;
+    s->s3.store = &s->store;
     int r = configure(s, c, e);
     if (r < 0) {
         s3_close(&s->store);

@@ -4,11 +4,11 @@
 /*
  * store-s3 - the store in an S3 bucket (R2 first), path style, for s3:// URLs.
  *
- * Only what R2 accepts: no aws-chunked body, no checksum headers. Every body's SHA-256 is signed (so a server refuses
- * bytes that changed on the way, also behind TLS; it costs 0.1 s for a full pack, and Content-MD5 would cost as much
- * and tell less). Each attempt is signed anew, with the server's clock once a refusal has shown that ours is wrong
- * (RequestTimeTooSkewed). A conditional PUT is repeated only if nothing of it was sent, or it was refused for the
- * clock. A missing bucket is an unreachable store, not an empty one.
+ * Only what R2 accepts: no aws-chunked body, no checksum headers. Every body's SHA-256 is signed, so that a server
+ * refuses bytes that changed on the way, also behind TLS; it costs 0.1 s of one processor for a full pack (libsodium),
+ * and Content-MD5 would cost about as much and prove less. A missing bucket is an unreachable store, not an empty one.
+ * Answers are not trusted: an object is as long as its Content-Length and the range asked for, a list is in order and
+ * complete, or it is an error.
  */
 
 #include "sync/store.h"

@@ -2,6 +2,7 @@
 #include "tests/store/promises.h"
 
 #include "index/base/mem.h"
+#include "sync/probe.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -305,6 +306,55 @@ static void of_16_racing_writers_one_wins(void **state)
     }
 }
 
+static void the_race_probe_accepts_it(void **state)
+{
+    const struct promises *p = *state;
+    struct error e = { 0 };
+    probe_conditions(p->store, &e);
+    assert_string_equal(e.text, "");
+    struct listed l = { .p = p };
+    assert_int_equal(store_list(p->store, "probe/", note, &l, NULL), 0); /* note takes none of these */
+}
+
+static void put_many(struct promises *p, unsigned first, unsigned count)
+{
+    for (unsigned i = first; i < first + count; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "pack/many/%04u", i);
+        assert_int_equal(put(p, name, "x", STORE_ALWAYS, NULL, NULL), 0);
+    }
+}
+
+struct many {
+    struct promises *p;
+    unsigned next;
+};
+
+static int remove_in_order(void *arg, const char *key, const struct store_info *info, struct error *e)
+{
+    struct many *m = arg;
+    char name[32];
+    snprintf(name, sizeof(name), "pack/many/%04u", m->next++);
+    assert_string_equal(key, key_of(m->p, name));
+    return store_remove(m->p->store, key, e);
+}
+
+/* More than one page of S3; and what prune does: removing while it lists. */
+static void long_lists_are_whole_also_while_they_shrink(void **state)
+{
+    struct promises *p = *state;
+    unsigned count = p->many ? 1100 : 50;
+    put_many(p, 0, count);
+    struct many m = { .p = p };
+    char prefix[STORE_KEY_MAX];
+    snprintf(prefix, sizeof(prefix), "%spack/many/", p->area);
+    assert_int_equal(store_list(p->store, prefix, remove_in_order, &m, NULL), 0);
+    assert_int_equal(m.next, count);
+    struct listed l = { .p = p };
+    assert_int_equal(store_list(p->store, key_of(p, ""), note, &l, NULL), 0);
+    assert_int_equal(l.count, 0);
+}
+
 static void a_cancelled_store_sends_nothing_until_it_is_resumed(void **state)
 {
     const struct promises *p = *state;
@@ -325,11 +375,12 @@ static void what_is_no_key_is_refused(void **state)
     assert_int_equal(store_list(p->store, "box/../", note, NULL, NULL), -EINVAL);
 }
 
-int promises_run(struct store *s)
+int promises_run(struct store *s, bool many)
 {
     static struct promises p;
     uint32_t random[2];
     p.store = s;
+    p.many = many;
     assert_int_equal(getrandom(random, sizeof(random), 0), sizeof(random));
     snprintf(p.area, sizeof(p.area), "box/promises-%08x%08x/", random[0], random[1]);
 #define PROMISE(f) cmocka_unit_test_prestate(f, &p)
@@ -346,6 +397,8 @@ int promises_run(struct store *s)
         PROMISE(a_list_is_complete_and_in_order_of_whole_keys),
         PROMISE(the_caller_s_error_ends_a_list),
         PROMISE(of_16_racing_writers_one_wins),
+        PROMISE(the_race_probe_accepts_it),
+        PROMISE(long_lists_are_whole_also_while_they_shrink),
         PROMISE(a_cancelled_store_sends_nothing_until_it_is_resumed),
         PROMISE(what_is_no_key_is_refused),
     };

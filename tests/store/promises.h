@@ -13,7 +13,8 @@
 struct promises {
     struct store *store;
     char area[64]; /* "box/promises-…/" */
+    bool many;
 };
 
-/* Runs all of them on s; the number of failed tests. */
-int promises_run(struct store *s);
+/* Runs all of them on s; the number of failed tests. many: also what takes more than a thousand objects. */
+int promises_run(struct store *s, bool many);

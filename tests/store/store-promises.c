@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static int run(const char *url)
+static int run(const char *url, bool many)
 {
     struct store_config c = {
         .url = url,
@@ -26,19 +26,19 @@ static int run(const char *url)
         fprintf(stderr, "store-promises: %s\n", e.text);
         return 1;
     }
-    return promises_run(s);
+    return promises_run(s, many);
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1)
-        return run(argv[1]);
+        return run(argv[1], true);
 
     char root[] = "/tmp/store-promises.XXXXXX";
     if (!mkdtemp(root))
         return 1;
     _cleanup_free_ char *url = mem_printf("file://%s/store", root);
-    int failed = run(url);
+    int failed = run(url, false);
     _cleanup_free_ char *store = mem_printf("%s/store", root), *ours = mem_printf("%s/.agbox", store),
                         *lock = mem_printf("%s/lock", ours);
     unlink(lock);
