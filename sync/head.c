@@ -318,18 +318,21 @@ int head_read(struct store *s, const struct seal_context *c, struct head *ret, s
     return 0;
 }
 
-int head_write(struct store *s, const struct seal_context *c, struct head *h, struct error *e)
+int head_send(struct store *s, struct head *h, struct bytes sealed, struct error *e)
 {
     char key[STORE_KEY_MAX], etag[STORE_ETAG_MAX] = "";
-    head_key(c->box, key);
-    _cleanup_(buf_release) struct buf sealed = { 0 };
-    int r = head_encode(h, c, &sealed, e);
-    if (r < 0)
-        return r;
-    r = store_put(s, key, buf_bytes(&sealed), h->etag[0] ? STORE_IF_MATCH : STORE_IF_ABSENT, h->etag, etag, e);
+    head_key(h->box, key);
+    int r = store_put(s, key, sealed, h->etag[0] ? STORE_IF_MATCH : STORE_IF_ABSENT, h->etag, etag, e);
     if (r < 0)
         return r;
     memcpy(h->etag, etag, sizeof(h->etag));
     h->age_ns = 0;
     return 0;
+}
+
+int head_write(struct store *s, const struct seal_context *c, struct head *h, struct error *e)
+{
+    _cleanup_(buf_release) struct buf sealed = { 0 };
+    int r = head_encode(h, c, &sealed, e);
+    return r < 0 ? r : head_send(s, h, buf_bytes(&sealed), e);
 }

@@ -62,6 +62,8 @@ int head_read(struct store *s, const struct seal_context *c, struct head *ret, s
 /* One PUT: STORE_IF_ABSENT when h->etag is empty, else STORE_IF_MATCH. On success h->etag is the new one. Errors as
  * store_put. */
 int head_write(struct store *s, const struct seal_context *c, struct head *h, struct error *e);
+/* The PUT alone, of h as head_encode made it: so that nothing but the store can fail once a write is journalled. */
+int head_send(struct store *s, struct head *h, struct bytes sealed, struct error *e);
 /* held and older than its ttl, or free, or pruning: someone else may take it. */
 bool head_expired(const struct head *h);
 /* How an epoch that is over ended; NULL: not remembered any more, or not over. Borrowed. */
