@@ -46,8 +46,8 @@ static int settle(struct lease *l, const struct transition *t, const struct head
 }
 
 /*
- * The write id of this PUT. The same change over the same head has its row already: whichever copy lands, it is the same
- * head. One place is left to renewals, which settle all others.
+ * The write id of this PUT. The same change over the same head has its row already: whichever copy lands, it is the
+ * same head. One place is left to renewals, which settle all others.
  */
 static int choose_write(const struct box_record *r, const struct transition *t, struct head *next, bool *ret_new,
                         struct error *e)
@@ -68,12 +68,9 @@ static int choose_write(const struct box_record *r, const struct transition *t, 
 static int add_row(struct lease *l, const struct transition *t, const struct head *next, struct error *e)
 {
     struct box_record *r = l->record;
-    struct journal_write w = { .kind = t->kind,
-                               .epoch = next->epoch,
-                               .seq = next->seq,
-                               .root = t->root,
-                               .frees = t->frees,
-                               .then = t->then };
+    struct journal_write w = {
+        .kind = t->kind, .epoch = next->epoch, .seq = next->seq, .root = t->root, .frees = t->frees, .then = t->then
+    };
     memcpy(w.write_id, next->write.b, WRITE_ID_LEN);
     r->writes = mem_grow(r->writes, r->write_count + 1, sizeof(w));
     r->writes[r->write_count++] = w;
