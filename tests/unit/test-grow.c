@@ -5,6 +5,7 @@
 #include "tests/unit/twin.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 /* The model: which of a fixed set of keys are there, and with which version of their entry. */
 #define KEYS 4000
+#define BIG 200000
 
 struct model {
     struct buf keys[KEYS]; /* in rising order */
@@ -405,6 +407,49 @@ static void disorder_and_what_cannot_be_stored_is_refused(void **state)
     twin_free(t);
 }
 
+struct emitted {
+    uint64_t pages, bytes;
+    size_t most_memory;
+};
+
+static int emit_count(void *arg, struct bytes page, uint8_t level, struct locator *ret, struct error *e)
+{
+    struct emitted *c = arg;
+    size_t memory = mallinfo2().uordblks;
+    if (memory > c->most_memory)
+        c->most_memory = memory;
+    c->bytes += page.len;
+    *ret = (struct locator){ .sealed = (uint32_t)page.len, .raw = (uint32_t)page.len };
+    memcpy(ret->pack.id, &c->pages, sizeof(c->pages));
+    c->pages++;
+    return 0;
+}
+
+/* Slow in its way (half a second). Fails if pages or changes pile up in memory. */
+static void a_big_tree_grows_in_bounded_memory(void **state)
+{
+    struct emitted c = { 0 };
+    size_t before = mallinfo2().uordblks;
+    struct grow *g;
+    struct tree_root root;
+    _cleanup_(buf_release) struct buf key = { 0 };
+    assert_int_equal(grow_new(NULL, &twin_key, emit_count, &c, &g, NULL), 0);
+    for (unsigned i = 0; i < BIG; i++) {
+        char path[64];
+        struct entry n;
+        snprintf(path, sizeof(path), "project/directory-%04u/file-%02u.c", i / 100, i % 100);
+        assert_int_equal(key_from_path(text(path), &key), 0);
+        entry_of(i + 1, &n);
+        assert_int_equal(grow_put(g, buf_bytes(&key), &n, NULL), 0);
+    }
+    assert_int_equal(grow_finish(g, &root, NULL), 0);
+    grow_free(g);
+    assert_int_equal(root.page.count, BIG);
+    assert_in_range(root.depth, 3, 5);
+    assert_in_range(c.pages, BIG / 50, BIG / 25); /* about 32 a page */
+    assert_true(c.most_memory - before < 1024 * 1024);
+}
+
 static int emit_fails(void *arg, struct bytes page, uint8_t level, struct locator *ret, struct error *e)
 {
     return error_set(e, ERROR_STORE, -EHOSTUNREACH, "emit");
@@ -445,6 +490,7 @@ int main(void)
         cmocka_unit_test(leaves_inside_a_deleted_subtree_are_not_read),
         cmocka_unit_test(a_tree_can_be_emptied_and_begun_again),
         cmocka_unit_test(a_base_that_was_cut_otherwise_is_no_obstacle),
+        cmocka_unit_test(a_big_tree_grows_in_bounded_memory),
         cmocka_unit_test(disorder_and_what_cannot_be_stored_is_refused),
         cmocka_unit_test(errors_of_emit_and_source_come_through),
     };
