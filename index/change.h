@@ -24,7 +24,8 @@ struct change {
     int fd;                      /* PUT of a file without known content: open for reading at 0; else -1 */
     uint64_t device, inode;      /* of the live inode, for groups of names; 0: none */
     bool settled;                /* what is read from fd may go to the stat cache (index/stat-cache) */
-    bool base_link;              /* the base's record here is an ENTRY_LINK: PUT changes it even if entry is like base */
+    bool base_link;              /* the base's record here is an ENTRY_LINK: PUT changes it even if all else is equal */
+    bool other_inode;            /* not the inode that the base has here: likewise */
     const char *moved_from;      /* PUT by the upper walker: this inode was the base's at this path; NULL: not told */
 };
 

@@ -100,10 +100,15 @@ static int delete_before(struct compare *c, struct bytes next, const struct entr
     }
 }
 
+bool compare_same(const struct entry *raw, const struct change *c)
+{
+    return c->content_known && !c->other_inode && entry_same(c->entry, raw);
+}
+
 int compare_put(struct tree *base, const struct entry *raw, const struct change *c, change_each each, void *arg,
                 struct error *e)
 {
-    if (raw && c->content_known && entry_same(c->entry, raw))
+    if (raw && compare_same(raw, c))
         return 0;
     struct change put = *c;
     _cleanup_(entry_release) struct entry resolved = { 0 };

@@ -22,6 +22,8 @@ int compare_finish(struct compare *c, struct error *e);                     /* w
 void compare_free(struct compare *c);                                       /* NULL is fine */
 void compare_freep(struct compare **c);
 
+/* Whether the PUT c changes nothing about raw, what the base has under its key. */
+bool compare_same(const struct entry *raw, const struct change *c);
 /* One entry against what the base has under its key (raw, NULL nothing): passes the PUT on if they differ. */
 int compare_put(struct tree *base, const struct entry *raw, const struct change *c, change_each each, void *arg,
                 struct error *e);

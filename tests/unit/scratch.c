@@ -4,6 +4,7 @@
 #include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "index/upper.h"
 #include "index/walk.h"
 
 #include <errno.h>
@@ -183,6 +184,22 @@ int scratch_save_change(void *save, const struct change *c, struct error *e)
     return grow_put(s->grow, c->key, &n, e);
 }
 
+int scratch_print(void *text, const struct change *c, struct error *e)
+{
+    (void)e;
+    _cleanup_(buf_release) struct buf path = { 0 }, key = { 0 };
+    buf_add(&key, c->key.data, c->key.len);
+    if (c->kind == CHANGE_DELETE_PREFIX)
+        buf_add(&key, "\x01*", 2);
+    need(key_to_path(buf_bytes(&key), &path) == 0, "a key");
+    buf_printf(text, "%s%s%s%s %s", c->kind == CHANGE_PUT ? "put" : "delete", c->base ? " over" : "",
+               c->base_link ? " link" : "", c->fd >= 0 ? " open" : "", buf_string(&path));
+    if (c->kind == CHANGE_PUT && c->entry->type == ENTRY_LINK)
+        buf_printf(text, " -> %s", c->entry->target);
+    buf_printf(text, "%s%s\n", c->moved_from ? " was " : "", c->moved_from ? c->moved_from : "");
+    return 0;
+}
+
 struct tree_root scratch_save_finish(struct scratch_save *s, unsigned *ret_changes)
 {
     struct error e = { 0 };
@@ -205,6 +222,130 @@ struct tree_root scratch_snapshot(struct twin *t, int project, int home, const s
     struct scratch_save *s = scratch_save_begin(t, NULL);
     check(walk_run(&c, scratch_save_change, s, &stats, &e), &e);
     return scratch_save_finish(s, NULL);
+}
+
+/* The base's tree with names of one inode, which the lower directory must not have. */
+static struct tree_root with_groups(struct twin *t, const struct tree_root *root, const char *const *const *groups)
+{
+    struct error e = { 0 };
+    struct tree *tree = twin_open(t, root);
+    struct buf keys[64] = { 0 };
+    const char *firsts[64];
+    size_t count = 0;
+    for (size_t g = 0; groups && groups[g]; g++) {
+        for (size_t i = 1; groups[g][i]; i++) {
+            const char *path = groups[g][i];
+            check(key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &keys[count]), &e);
+            firsts[count++] = groups[g][0];
+        }
+    }
+    for (size_t i = 0; i < count; i++) { /* few: a plain sort */
+        for (size_t k = i + 1; k < count; k++) {
+            if (bytes_compare(buf_bytes(&keys[k]), buf_bytes(&keys[i])) < 0) {
+                struct buf key = keys[i];
+                const char *first = firsts[i];
+                keys[i] = keys[k], firsts[i] = firsts[k];
+                keys[k] = key, firsts[k] = first;
+            }
+        }
+    }
+    struct grow *g = NULL;
+    check(grow_new(tree, &twin_key, twin_emit, t, &g, &e), &e);
+    for (size_t i = 0; i < count; i++) {
+        struct entry n = { .type = ENTRY_LINK, .target = (char *)firsts[i] };
+        check(grow_put(g, buf_bytes(&keys[i]), &n, &e), &e);
+        buf_release(&keys[i]);
+    }
+    struct tree_root ret = { 0 };
+    check(grow_finish(g, &ret, &e), &e);
+    grow_free(g);
+    tree_close(tree);
+    return ret;
+}
+
+static void times_of(const char *path, struct timespec times[2])
+{
+    struct stat st;
+    need(lstat(path, &st) == 0, path);
+    times[0] = st.st_atim;
+    times[1] = st.st_mtim;
+}
+
+/* As `up` does it: rule O2. */
+static void join(const char *scratch, const char *first, const char *other)
+{
+    char from[600], to[600], directory[600], temporary[700];
+    snprintf(from, sizeof(from), "%s/merged/%s", scratch, first);
+    snprintf(to, sizeof(to), "%s/merged/%s", scratch, other);
+    snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(to, '/') - to), to);
+    snprintf(temporary, sizeof(temporary), "%s/.joining", directory);
+    struct stat st;
+    struct timespec times[2];
+    times_of(directory, times);
+    need(lstat(from, &st) == 0, from);
+    need(lchown(from, st.st_uid, st.st_gid) == 0, from);
+    need(link(from, temporary) == 0, temporary);
+    need(rename(temporary, to) == 0, to);
+    need(utimensat(AT_FDCWD, directory, times, 0) == 0, directory);
+}
+
+void scratch_box_mount(struct scratch_box *b, char *scratch, const char *const *const *groups)
+{
+    *b = (struct scratch_box){ .scratch = scratch, .twin = twin_new() };
+    scratch_mkdir("%s/lower/project", scratch);
+    scratch_mkdir("%s/lower/home", scratch);
+    int project = scratch_open("%s/lower/project", scratch), home = scratch_open("%s/lower/home", scratch);
+    struct tree_root plain = scratch_snapshot(b->twin, project, home, NULL);
+    close(project);
+    close(home);
+    b->base = with_groups(b->twin, &plain, groups);
+    scratch_mount(scratch);
+    for (size_t g = 0; groups && groups[g]; g++)
+        for (size_t i = 1; groups[g][i]; i++)
+            join(scratch, groups[g][0], groups[g][i]);
+}
+
+void scratch_box_remove(struct scratch_box *b)
+{
+    scratch_unmount(b->scratch);
+    scratch_remove(b->scratch);
+    twin_free(b->twin);
+}
+
+int scratch_box_run(struct scratch_box *b, struct upper_config c, change_each each, void *arg, struct walk_stats *ret,
+                    struct error *e)
+{
+    c.base = twin_open(b->twin, &b->base);
+    c.upper = scratch_open("%s/upper", b->scratch);
+    c.merged = scratch_open("%s/merged", b->scratch);
+    int r = upper_run(&c, each, arg, ret, e);
+    tree_close(c.base);
+    close(c.upper);
+    close(c.merged);
+    return r;
+}
+
+struct tree_root scratch_box_changed(struct scratch_box *b, const struct exclude *rules, bool rules_changed,
+                                     unsigned *ret_changes)
+{
+    struct error e = { 0 };
+    struct walk_stats stats;
+    struct tree *base = twin_open(b->twin, &b->base);
+    struct scratch_save *s = scratch_save_begin(b->twin, base);
+    struct upper_config c = { .rules = rules, .rules_changed = rules_changed };
+    check(scratch_box_run(b, c, scratch_save_change, s, &stats, &e), &e);
+    struct tree_root ret = scratch_save_finish(s, ret_changes);
+    tree_close(base);
+    return ret;
+}
+
+struct tree_root scratch_box_walked(struct scratch_box *b, const struct exclude *rules)
+{
+    int project = scratch_open("%s/merged/project", b->scratch), home = scratch_open("%s/merged/home", b->scratch);
+    struct tree_root ret = scratch_snapshot(b->twin, project, home, rules);
+    close(project);
+    close(home);
+    return ret;
 }
 
 struct writing {

@@ -51,24 +51,6 @@ static void changes(const struct tree_root *from, const struct tree_root *to, ch
     tree_close(now);
 }
 
-static int print(void *arg, const struct change *c, struct error *e)
-{
-    (void)e;
-    struct buf *to = arg, path = { 0 };
-    if (c->kind == CHANGE_DELETE_PREFIX) {
-        _cleanup_(buf_release) struct buf key = { 0 };
-        buf_add(&key, c->key.data, c->key.len);
-        buf_add(&key, "\x01*", 2);
-        assert_int_equal(key_to_path(buf_bytes(&key), &path), 0);
-    } else {
-        assert_int_equal(key_to_path(c->key, &path), 0);
-    }
-    buf_printf(to, "%s%s%s %s\n", c->kind == CHANGE_PUT ? "put" : "delete", c->base ? " over" : "",
-               c->base_link ? " link" : "", buf_string(&path));
-    buf_release(&path);
-    return 0;
-}
-
 static void only_what_differs_comes_through(void **state)
 {
     (void)state;
@@ -93,13 +75,13 @@ static void only_what_differs_comes_through(void **state)
     struct tree_root a = twin_tree(twin, before, sizeof(before) / sizeof(*before));
     struct tree_root b = twin_tree(twin, after, sizeof(after) / sizeof(*after));
     struct buf text = { 0 };
-    changes(&a, &b, print, &text);
+    changes(&a, &b, scratch_print, &text);
     assert_string_equal(buf_string(&text), "put over project/changed\ndelete project/d\ndelete project/gone\n"
                                            "put over link project/link\nput project/new\nput over project/to-file\n"
                                            "delete project/d/*\ndelete project/to-file/*\n"
                                            "delete project/zdir/sub\ndelete project/zdir/sub/*\n");
     buf_clear(&text);
-    changes(&b, &b, print, &text);
+    changes(&b, &b, scratch_print, &text);
     assert_int_equal(text.len, 0);
     buf_release(&text);
 }
@@ -115,7 +97,7 @@ static void below_a_prefix_nothing_else_is_touched(void **state)
     struct tree *base = twin_open(twin, &a);
     struct buf text = { 0 }, prefix = { 0 };
     assert_int_equal(key_subtree_prefix((struct bytes){ (const uint8_t *)"project/a", 9 }, &prefix), 0);
-    struct compare *c = compare_new(base, buf_bytes(&prefix), print, &text);
+    struct compare *c = compare_new(base, buf_bytes(&prefix), scratch_print, &text);
     assert_int_equal(compare_finish(c, NULL), 0);
     compare_free(c);
     assert_string_equal(buf_string(&text), "delete project/a/b\ndelete project/a/d\ndelete project/a/b/*\n");

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/upper-entry.h"
+
+#include "index/base/log.h"
+#include "index/base/mem.h"
+#include "index/stat-cache.h"
+
+#include <errno.h>
+#include <string.h>
+
+void upper_found_release(struct upper_found *f)
+{
+    attributes_release(&f->a);
+    entry_release(&f->entry);
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->lower);
+    free(f->moved_from);
+    *f = (struct upper_found){ .fd = -1 };
+}
+
+int upper_base(struct tree *base, const char *path, struct entry *ret, struct error *e)
+{
+    _cleanup_(buf_release) struct buf key = { 0 };
+    int r = key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &key);
+    if (r < 0)
+        return error_set(e, ERROR_FAILED, r, "make a key of %s", path);
+    r = tree_find(base, buf_bytes(&key), NULL, ret, e);
+    return r == -ENOENT ? 0 : r < 0 ? r : 1;
+}
+
+/* The base's path that the kernel looks up for this entry: by its redirect, or its own name in the same lower
+ * directory. */
+static char *lower_path(const struct upper_place *p, const struct attributes *a)
+{
+    if (a->redirect && a->redirect[0] == '/')
+        return mem_strdup(a->redirect + 1);
+    if (!p->lower)
+        return NULL;
+    const char *name = a->redirect ? a->redirect : p->name;
+    return p->lower[0] ? mem_printf("%s/%s", p->lower, name) : mem_strdup(name);
+}
+
+static int damaged(const struct upper_found *f, const char *lower, struct error *e)
+{
+    return error_say(e, ERROR_DAMAGED, -EIO, "the upper layer refers to %s, which its base does not have as that",
+                     lower           ? lower
+                     : f->a.redirect ? f->a.redirect
+                                     : "a file");
+}
+
+/* Remembers where the base has this inode, if that is somewhere else. */
+static void remember_move(const struct upper_place *p, const char *lower, const struct entry *there,
+                          struct upper_found *f)
+{
+    if (strcmp(lower, (const char *)p->path.data) == 0)
+        return;
+    f->moved_from = mem_strdup(lower);
+    f->moved_ino = there->ino;
+}
+
+/* Metadata only: the data is what the base has there (index/upper-entry's one use of it). */
+static int take_base_content(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)
+{
+    _cleanup_free_ char *lower = lower_path(p, &f->a);
+    _cleanup_(entry_release) struct entry there = { 0 };
+    int r = lower ? upper_base(v->config->base, lower, &there, e) : 0;
+    if (r == 0)
+        return damaged(f, lower, e);
+    if (r == 1)
+        r = tree_resolve(v->config->base, &there, e);
+    if (r < 0)
+        return r;
+    if (there.type != ENTRY_FILE)
+        return damaged(f, lower, e);
+    remember_move(p, lower, &there, f);
+    struct entry *n = &f->entry;
+    n->size = there.size;
+    n->extents = mem_steal(there.extents);
+    n->extent_count = there.extent_count;
+    n->list = mem_steal(there.list);
+    n->list_count = there.list_count;
+    there.extent_count = there.list_count = 0;
+    f->known = true;
+    return 0;
+}
+
+static int open_same(const struct upper_place *p, struct upper_found *f, struct error *e)
+{
+    _cleanup_close_ int fd = reach_file(p->directory, p->name);
+    if (fd < 0)
+        return error_set(e, ERROR_FAILED, fd, "open");
+    struct attributes now;
+    int r = attributes_stat(fd, "", &now, e);
+    if (r < 0)
+        return r;
+    if (now.device != f->a.device || now.inode != f->a.inode)
+        return error_say(e, ERROR_BUSY, -ENOENT, "another file took its place while it was looked at");
+    f->fd = mem_steal_fd(&fd);
+    return 0;
+}
+
+static int find_content(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)
+{
+    if (f->a.metacopy)
+        return take_base_content(v, p, f, e);
+    if (v->config->names_only && !v->config->journal)
+        return 0;
+    if (v->config->journal) {
+        int r = stat_cache_find(v->config->journal, p->path, f->a.device, f->a.inode, &f->entry, e);
+        f->known = r == 0;
+        if (r != -ENOENT)
+            return r;
+    }
+    return v->config->names_only ? 0 : open_same(p, f, e);
+}
+
+static int find_lower_directory(struct upper_view *v, const struct upper_place *p, struct upper_found *f,
+                                struct error *e)
+{
+    f->known = true;
+    _cleanup_free_ char *lower = f->a.opaque ? NULL : lower_path(p, &f->a);
+    if (!lower)
+        return 0;
+    _cleanup_(entry_release) struct entry there = { 0 };
+    int r = upper_base(v->config->base, lower, &there, e);
+    if (r < 0 || !r || there.type != ENTRY_DIRECTORY)
+        return r < 0 ? r : 0;
+    remember_move(p, lower, &there, f);
+    f->lower = mem_steal(lower);
+    return 0;
+}
+
+static int leave_out(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)
+{
+    f->nothing = true;
+    if (f->a.whiteout)
+        return 0;
+    if (f->a.socket || !f->a.entry.type) {
+        v->stats.sockets++;
+        if (!f->a.socket)
+            log_warn("%s: left out: no entry can stand for it", p->path.data);
+        return 0;
+    }
+    v->stats.excluded++;
+    if (!v->config->excluded)
+        return 0;
+    int r =
+        v->config->excluded(v->config->excluded_arg, (const char *)p->path.data, f->a.entry.type == ENTRY_DIRECTORY, e);
+    v->stopped |= r < 0;
+    return r;
+}
+
+static int make_entry(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)
+{
+    bool several = f->a.entry.type != ENTRY_DIRECTORY && f->a.links > 1;
+    const char *first = several ? inodes_first(v->inodes, f->a.device, f->a.inode) : NULL;
+    if (first) {
+        f->entry = (struct entry){ .type = ENTRY_LINK, .target = mem_strdup(first) };
+        f->known = true;
+        return 0;
+    }
+    f->entry = f->a.entry;
+    f->a.entry = (struct entry){ .type = f->entry.type };
+    int r = 0;
+    if (f->entry.type == ENTRY_FILE)
+        r = find_content(v, p, f, e);
+    else if (f->entry.type == ENTRY_DIRECTORY)
+        r = find_lower_directory(v, p, f, e);
+    else
+        f->known = true;
+    if (r == 0 && several)
+        inodes_remember(v->inodes, f->a.device, f->a.inode, (const char *)p->path.data);
+    return r;
+}
+
+int upper_entry(struct upper_view *v, const struct upper_place *p, struct upper_found *ret, struct error *e)
+{
+    struct upper_found f = { .fd = -1 };
+    int r = attributes_read(p->directory, p->name, &f.a, e);
+    if (r < 0)
+        return r;
+    enum verdict verdict = VERDICT_KEPT;
+    if (!f.a.whiteout && !f.a.socket && f.a.entry.type)
+        verdict = excluded_ask(v->excluded, (const char *)p->path.data, &f.a, p->below);
+    f.passage = verdict == VERDICT_PASSAGE;
+    if (f.a.whiteout || f.a.socket || !f.a.entry.type || verdict == VERDICT_EXCLUDED)
+        r = leave_out(v, p, &f, e);
+    else
+        r = make_entry(v, p, &f, e);
+    if (r < 0) {
+        upper_found_release(&f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+static int take_number(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
+{
+    (void)position;
+    (void)key;
+    (void)e;
+    inodes_take(arg, n->ino);
+    return 0;
+}
+
+int upper_number(struct upper_view *v, uint64_t st_ino, uint32_t *ret, struct error *e)
+{
+    if (!v->numbers_loaded) {
+        int r = tree_scan(v->config->base, (struct bytes){ 0 }, (struct bytes){ 0 }, take_number, v->inodes, e);
+        if (r < 0)
+            return r;
+        v->numbers_loaded = true;
+    }
+    *ret = inodes_number(v->inodes, st_ino);
+    return 0;
+}
+
+int upper_entry_number(struct upper_view *v, const struct upper_place *p, int merged, const struct entry *raw,
+                       struct upper_found *f, struct error *e)
+{
+    if (f->entry.type == ENTRY_LINK)
+        return 0;
+    uint64_t st_ino = f->a.inode;
+    if (merged >= 0) {
+        struct attributes seen;
+        int r = attributes_stat(merged, p->name, &seen, e);
+        if (r < 0 && !(v->config->live && reach_vanished(r)))
+            return r;
+        if (r == 0) {
+            st_ino = seen.inode;
+            f->entry.ctime_ns = seen.entry.ctime_ns;
+        }
+    }
+    uint32_t ino = (uint32_t)st_ino;
+    bool of_base = (raw && raw->type != ENTRY_LINK && raw->ino == ino) || (f->moved_from && f->moved_ino == ino);
+    if (!of_base || !ino)
+        return upper_number(v, st_ino, &f->entry.ino, e);
+    f->entry.ino = ino;
+    return 0;
+}
+
+struct change upper_entry_change(const struct upper_view *v, const struct upper_place *p, const struct upper_found *f)
+{
+    bool directory = f->entry.type == ENTRY_DIRECTORY;
+    bool in_place = !directory || (f->lower && strcmp(f->lower, (const char *)p->path.data) == 0);
+    return (struct change){
+        .kind = CHANGE_PUT,
+        .entry = &f->entry,
+        .content_known = f->known,
+        .fd = f->fd,
+        .device = f->a.device,
+        .inode = f->a.inode,
+        .settled = f->entry.ctime_ns < v->start_ns - STAT_CACHE_SETTLED_NS,
+        .other_inode = !in_place || f->moved_from,
+        .moved_from = f->moved_from,
+    };
+}
