@@ -96,16 +96,22 @@ static size_t additional(const struct seal_context *c, enum seal_type type, cons
     return (size_t)(p - to) + id_len;
 }
 
-static void make_nonce(const uint8_t key[32], const uint8_t *ad, size_t ad_len, uint8_t ret[NONCE])
+/* With the plaintext in it, even a clone of this machine, which draws the same random bytes and counts alike, cannot
+ * use one nonce for two plaintexts. */
+static void make_nonce(const uint8_t key[32], struct bytes ad, struct bytes plain, uint8_t ret[NONCE])
 {
     static const uint8_t personal[crypto_generichash_blake2b_PERSONALBYTES] = "ag-box nonce";
     static atomic_uint_fast64_t counter;
-    uint8_t in[32 + 8 + ADDITIONAL_MAX];
+    uint8_t fresh[32];
     uint64_t count = atomic_fetch_add(&counter, 1);
-    randombytes_buf(in, 32);
-    memcpy(in + 32, &count, 8);
-    memcpy(in + 40, ad, ad_len);
-    crypto_generichash_blake2b_salt_personal(ret, NONCE, in, 40 + ad_len, key, 32, NULL, personal);
+    crypto_generichash_blake2b_state s;
+    randombytes_buf(fresh, sizeof(fresh));
+    crypto_generichash_blake2b_init_salt_personal(&s, key, 32, NONCE, NULL, personal);
+    crypto_generichash_blake2b_update(&s, fresh, sizeof(fresh));
+    crypto_generichash_blake2b_update(&s, (const uint8_t *)&count, sizeof(count));
+    crypto_generichash_blake2b_update(&s, ad.data, ad.len);
+    crypto_generichash_blake2b_update(&s, plain.data, plain.len);
+    crypto_generichash_blake2b_final(&s, ret, NONCE);
 }
 
 void seal_prepared(const struct seal_context *c, enum seal_type type, const void *id, size_t id_len,
@@ -116,7 +122,7 @@ void seal_prepared(const struct seal_context *c, enum seal_type type, const void
     size_t ad_len = additional(c, type, id, id_len, ad);
     keys_sealing(c->keys, key);
     to[0] = ALGORITHM;
-    make_nonce(key, ad, ad_len, to + 1);
+    make_nonce(key, (struct bytes){ ad, ad_len }, prepared, to + 1);
     crypto_aead_xchacha20poly1305_ietf_encrypt(to + BODY, NULL, prepared.data, prepared.len, ad, ad_len, NULL, to + 1,
                                                key);
     sodium_memzero(key, sizeof(key));

@@ -5,11 +5,11 @@
  * seal - encryption of everything the store holds but `config`: XChaCha20-Poly1305 (libsodium), zstd inside (rule F5).
  *
  * A sealed run is: algorithm byte (1), 24-byte nonce, ciphertext and tag. The nonce is a keyed hash of random bytes, a
- * counter and the associated data, so that a cloned machine's generator cannot repeat one. The associated data is
- * format|store|box|type|id: an object or frame that was swapped, renamed or moved does not open. Compression before
- * sealing is zstd level 3; the plaintext begins with its raw length, which is bounded before anything is allocated.
- * What zstd cannot shorten is kept as it is. Byte for byte: FORMAT.md, "Sealing".
- * Safe from many threads; each keeps its zstd contexts until it ends.
+ * counter, the associated data and the plaintext, so that a cloned machine's generator cannot use one nonce twice. The
+ * associated data is format|store|box|type|id: an object or frame that was swapped, renamed or moved does not open.
+ * Compression before sealing is zstd level 3; the plaintext begins with its raw length, which is bounded before
+ * anything is allocated. What zstd cannot shorten is kept as it is. Byte for byte: FORMAT.md, "Sealing". Safe from many
+ * threads; each keeps its zstd contexts until it ends.
  */
 
 #include "index/base/buf.h"

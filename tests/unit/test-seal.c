@@ -9,6 +9,7 @@
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -118,7 +119,6 @@ static void what_cannot_be_compressed_grows_by_the_overhead_only(void **state)
     assert_int_equal(sealed.len, raw.len + SEAL_HEADER + SEAL_OVERHEAD);
 }
 
-/* A clone of a running machine has the same generator state; here: equal plaintexts must never share a nonce. */
 static void equal_plaintexts_are_sealed_differently(void **state)
 {
     _cleanup_(buf_release) struct buf a = { 0 }, b = { 0 };
@@ -126,6 +126,42 @@ static void equal_plaintexts_are_sealed_differently(void **state)
     seal(&demo, SEAL_HEAD, "demo", 4, of("same"), &b);
     assert_memory_not_equal(a.data + 1, b.data + 1, 24);
     assert_memory_not_equal(a.data + 25, b.data + 25, a.len - 25);
+}
+
+static const char *same_name(void)
+{
+    return "same";
+}
+
+static void same_bytes(void *to, size_t n)
+{
+    memset(to, 7, n);
+}
+
+/* A fork with a generator that always says the same stands for a cloned machine. Fails if the plaintext is not in the
+ * nonce's hash: one nonce for two plaintexts gives both away. */
+static void a_clone_of_the_machine_does_not_use_a_nonce_for_another_plaintext(void **state)
+{
+    static struct randombytes_implementation same = { .implementation_name = same_name, .buf = same_bytes };
+    _cleanup_(buf_release) struct buf ours = { 0 }, theirs = { 0 }, equal = { 0 };
+    int pipes[2];
+    uint8_t nonce[24];
+    randombytes_set_implementation(&same);
+    assert_int_equal(pipe(pipes), 0);
+    pid_t clone = fork();
+    if (clone == 0) {
+        seal(&demo, SEAL_HEAD, "demo", 4, of("theirs"), &theirs);
+        _exit(write(pipes[1], theirs.data + 1, 24) != 24);
+    }
+    seal(&demo, SEAL_HEAD, "demo", 4, of("ours"), &ours);
+    seal(&demo, SEAL_HEAD, "demo", 4, of("ours"), &equal);
+    randombytes_set_implementation(&randombytes_sysrandom_implementation);
+    assert_int_equal(read(pipes[0], nonce, 24), 24);
+    assert_int_equal(waitpid(clone, NULL, 0), clone);
+    close(pipes[0]);
+    close(pipes[1]);
+    assert_memory_not_equal(nonce, ours.data + 1, 24);
+    assert_memory_not_equal(equal.data + 1, ours.data + 1, 24); /* the counter */
 }
 
 static void *seal_many(void *arg)
@@ -166,6 +202,7 @@ int main(void)
         cmocka_unit_test(more_than_the_limit_is_not_opened),
         cmocka_unit_test(what_cannot_be_compressed_grows_by_the_overhead_only),
         cmocka_unit_test(equal_plaintexts_are_sealed_differently),
+        cmocka_unit_test(a_clone_of_the_machine_does_not_use_a_nonce_for_another_plaintext),
         cmocka_unit_test(threads_do_not_disturb_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
