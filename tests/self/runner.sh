@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The runner counts right, and fails a test for whatever it leaves or a sanitizer says.
 # level: quick
+# limit: 120
 . "$TESTS/lib.sh"
 
 mkdir "$WORK/inner" "$WORK/kept"
@@ -80,3 +81,33 @@ test_file nodes '. "$TESTS/lib.sh"' 'NO_INIT=1' 'store file' 'node a BOX_MEMORY_
     'boot=$(on a cat /proc/sys/kernel/random/boot_id)' 'reboot a' '[ "$boot" != "$(on a cat /proc/sys/kernel/random/boot_id)" ]' \
     'on a test ! -e "$WORK/m/f"' 'expect_clean a' 'on b sh -c "exit 5" || [ $? = 5 ]'
 runs 0 '1 passed, 0 failed, 0 skipped' nodes.sh
+
+# The words for trees and states, with a twin of ag-box that says what it is told.
+mkdir "$WORK/twin"
+cat >"$WORK/twin/ag-box" <<'TWIN'
+#!/bin/bash
+case $1 in
+digest) shift; exec python3 "$TESTS/walk.py" "$@" ;;
+status) echo '{"v":1,"ok":true,"state":"parked"}' ;;
+esac
+TWIN
+chmod +x "$WORK/twin/ag-box"
+words() { # NAME LINE...
+    test_file "$1" "PATH='$WORK/twin':\$PATH" '. "$TESTS/lib.sh"' 'store file' 'node a' 'make_project "$WORK/x"' "${@:2}"
+}
+
+words same-tree 'make_project "$WORK/y"' 'expect_same_tree "$WORK/x" "$WORK/y"' 'expect_state a demo parked'
+runs 0 '1 passed, 0 failed, 0 skipped' same-tree.sh
+
+words other-tree 'make_project "$WORK/y"' 'chmod 0600 "$WORK/y/big"' 'expect_same_tree "$WORK/x" "$WORK/y"'
+runs 1 '0 passed, 1 failed, 0 skipped' other-tree.sh
+expect_output 'are not the same tree'
+expect_output 'big file 0600'
+
+words other-state 'expect_state a demo mounted'
+runs 1 '0 passed, 1 failed, 0 skipped' other-state.sh
+expect_output 'demo is parked on a, expected mounted'
+
+words walks-disagree 'echo "echo 00" >"'"$WORK"'/twin/ag-box"' 'digest_of "$WORK/x"'
+runs 1 '0 passed, 1 failed, 0 skipped' walks-disagree.sh
+expect_output 'disagree'
