@@ -6,6 +6,7 @@
 #include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "sync/place.h"
 #include "sync/store-walk.h"
 
 #include <errno.h>
@@ -14,13 +15,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
-
-#define LOCK_WAIT_S 60
-#define LITTER_AGE_S (24 * 3600)
 
 struct store_file {
     struct store store; /* first: the operations get its address */
@@ -29,49 +24,6 @@ struct store_file {
     char durable[STORE_KEY_MAX]; /* directory whose own name, and those above it, were fsynced by us */
     bool swept;
 };
-
-struct place { /* the two directories that every call needs */
-    int root;
-    int ours; /* .agbox */
-};
-
-static void place_close(struct place *p)
-{
-    mem_closep(&p->root);
-    mem_closep(&p->ours);
-}
-
-#define _cleanup_place_ _cleanup_(place_close)
-
-/* The kernel's errno in the store's words: -ESTALE, -ENOENT and -EBUSY mean something else here. */
-static int refused(struct error *e, int number, const char *what, const char *name)
-{
-    int code = -EHOSTUNREACH;
-    if (number == EACCES || number == EPERM || number == EROFS || number == ELOOP)
-        code = -EACCES;
-    else if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-        code = -ENOSPC;
-    else if (number == EIO)
-        code = -EIO;
-    return error_say(e, ERROR_STORE, code, "%s %s: %s", what, name, strerror(number));
-}
-
-static int place_open(const struct store_file *f, struct place *ret, struct error *e)
-{
-    _cleanup_place_ struct place p = { -1, -1 };
-    p.root = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (p.root >= 0)
-        p.ours = openat(p.root, STORE_FILE_OURS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (p.ours < 0 && errno == ENOENT) {
-        error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s is not a store: not mounted?", f->root);
-        error_hint(e, "mount what holds the store, or make a new one with `ag-box init`");
-        return -EHOSTUNREACH;
-    }
-    if (p.ours < 0)
-        return refused(e, errno, "open", f->root);
-    *ret = (struct place){ mem_steal_fd(&p.root), mem_steal_fd(&p.ours) };
-    return 0;
-}
 
 static void content_etag(crypto_generichash_state *hash, char to[STORE_ETAG_MAX])
 {
@@ -100,7 +52,7 @@ static int etag_of_file(int fd, const char *key, char to[STORE_ETAG_MAX], struct
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return refused(e, errno, "read", key);
+            return place_refused(e, errno, "read", key);
         if (n == 0)
             break;
         crypto_generichash_update(&hash, part, (unsigned long long)n);
@@ -110,66 +62,12 @@ static int etag_of_file(int fd, const char *key, char to[STORE_ETAG_MAX], struct
     return 0;
 }
 
-static int64_t time_ns(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* Removes what killed writers left behind, once an opened store; now is by the directory's clock. */
-static void sweep(struct store_file *f, const struct place *p, int64_t now_ns)
-{
-    pthread_mutex_lock(&f->mutex);
-    bool again = f->swept;
-    f->swept = true;
-    pthread_mutex_unlock(&f->mutex);
-    if (!again)
-        store_walk_litter(p->ours, now_ns - (int64_t)LITTER_AGE_S * 1000000000);
-}
-
-static int temporary_create(struct store_file *f, const struct place *p, char name[20], struct error *e)
-{
-    uint64_t random;
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-        return refused(e, errno, "getrandom", "");
-    snprintf(name, 20, "t%016llx", (unsigned long long)random);
-    int fd = openat(p->ours, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return refused(e, errno, "create a file in", f->root);
-    struct stat st;
-    if (fstat(fd, &st) == 0)
-        sweep(f, p, time_ns(st.st_mtim));
-    return fd;
-}
-
-/* The clock of whoever keeps the files (rule L3): what it stamps a new file with. */
-static int directory_now(struct store_file *f, const struct place *p, int64_t *ret_ns, struct error *e)
-{
-    char name[20];
-    struct error why = { 0 };
-    _cleanup_close_ int fd = temporary_create(f, p, name, &why);
-    if (fd == -EACCES) { /* a reader's directory: it takes no lease and prunes nothing, so its own clock does */
-        *ret_ns = clock_wall_ns();
-        return 0;
-    }
-    struct stat st;
-    if (fd < 0) {
-        if (e)
-            *e = why;
-        return fd;
-    }
-    if (fstat(fd, &st) < 0)
-        return refused(e, errno, "stat", name);
-    unlinkat(p->ours, name, 0);
-    *ret_ns = time_ns(st.st_mtim);
-    return 0;
-}
-
 /* Opens the object. -ENOENT when there is none of that name. */
 static int object_open(const struct place *p, const char *key, struct stat *ret, struct error *e)
 {
     int fd = fd_open_beneath(p->root, key, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
-        return refused(e, -fd, "open", key);
+        return place_refused(e, -fd, "open", key);
     if (fd >= 0 && fstat(fd, ret) == 0 && S_ISREG(ret->st_mode))
         return fd;
     if (fd >= 0)
@@ -177,13 +75,14 @@ static int object_open(const struct place *p, const char *key, struct stat *ret,
     return error_say(e, ERROR_UNKNOWN, -ENOENT, "no such object");
 }
 
-static int object_info(struct store_file *f, const struct place *p, int fd, const char *key, const struct stat *st,
-                       struct store_info *ret, struct error *e)
+static int object_info(const struct place *p, int fd, const char *key, const struct stat *st, struct store_info *ret,
+                       struct error *e)
 {
-    struct store_info info = { .size = (uint64_t)st->st_size, .modified_ns = time_ns(st->st_mtim) };
+    struct store_info info = { .size = (uint64_t)st->st_size,
+                               .modified_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec };
     int r = etag_of_file(fd, key, info.etag, e);
     if (r == 0)
-        r = directory_now(f, p, &info.now_ns, e);
+        r = place_now(p, &info.now_ns, e);
     if (r == 0)
         *ret = info;
     return r;
@@ -197,8 +96,8 @@ static int status_of(int r)
 static int read_object(struct store_file *f, const char *key, uint64_t offset, uint64_t length, size_t max,
                        struct buf *ret, struct store_info *ret_info, struct error *e)
 {
-    _cleanup_place_ struct place p = { -1, -1 };
-    int r = place_open(f, &p, e);
+    _cleanup_place_ struct place p = PLACE_NONE;
+    int r = place_open(f->root, &p, e);
     if (r < 0)
         return r;
     struct stat st;
@@ -214,14 +113,14 @@ static int read_object(struct store_file *f, const char *key, uint64_t offset, u
                          (unsigned long long)size);
 
     struct store_info info;
-    if (ret_info && (r = object_info(f, &p, fd, key, &st, &info, e)) < 0)
+    if (ret_info && (r = object_info(&p, fd, key, &st, &info, e)) < 0)
         return r;
     size_t n = length ? (size_t)length : (size_t)size;
     _cleanup_(buf_release) struct buf data = { 0 };
     buf_reserve(&data, n);
     r = fd_pread_all(fd, data.data, n, offset, e);
     if (r < 0)
-        return e && e->kind == ERROR_DAMAGED ? r : refused(e, -r, "read", key);
+        return e && e->kind == ERROR_DAMAGED ? r : place_refused(e, -r, "read", key);
     data.len = n;
     buf_clear(ret);
     buf_add(ret, data.data, data.len);
@@ -243,35 +142,15 @@ static int file_stat(struct store *s, const char *key, struct store_info *ret, s
 {
     struct store_file *f = (struct store_file *)s;
     int64_t started = clock_boot_ns();
-    _cleanup_place_ struct place p = { -1, -1 };
-    int r = place_open(f, &p, e);
+    _cleanup_place_ struct place p = PLACE_NONE;
+    int r = place_open(f->root, &p, e);
     if (r == 0) {
         struct stat st;
         _cleanup_close_ int fd = object_open(&p, key, &st, e);
-        r = fd < 0 ? fd : object_info(f, &p, fd, key, &st, ret, e);
+        r = fd < 0 ? fd : object_info(&p, fd, key, &st, ret, e);
     }
     store_account(s, STORE_STAT, key, status_of(r), started, 0, 1);
     return r;
-}
-
-/* Everything that gives or takes a name runs under it. Polls, so that store_cancel works and a stopped holder is an
- * error. */
-static int lock_names(struct store_file *f, const struct place *p, struct error *e)
-{
-    _cleanup_close_ int fd = openat(p->ours, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return refused(e, errno, "open the lock of", f->root);
-    int64_t until = clock_boot_ns() + (int64_t)LOCK_WAIT_S * 1000000000;
-    for (long pause_us = 200; flock(fd, LOCK_EX | LOCK_NB) < 0; pause_us += pause_us < 20000 ? pause_us / 2 : 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return refused(e, errno, "lock", f->root);
-        if (store_cancelled(&f->store))
-            return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "interrupted");
-        if (clock_boot_ns() > until)
-            return error_say(e, ERROR_STORE, -EBUSY, "%s: locked by another process for %d s", f->root, LOCK_WAIT_S);
-        nanosleep(&(struct timespec){ .tv_nsec = pause_us * 1000 }, NULL);
-    }
-    return mem_steal_fd(&fd);
 }
 
 /* Splits key into its directory ("" for the root) and the last part. */
@@ -296,7 +175,7 @@ static int parent_open(struct store_file *f, const struct place *p, const char *
     int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
     int fd = fd_open_beneath(p->root, *directory ? directory : ".", flags, 0);
     if (!make || (fd >= 0 && known))
-        return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR ? fd : refused(e, -fd, "open", directory);
+        return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR ? fd : place_refused(e, -fd, "open", directory);
     if (fd >= 0)
         close(fd);
 
@@ -308,15 +187,15 @@ static int parent_open(struct store_file *f, const struct place *p, const char *
         memcpy(path, directory, len);
         path[len] = '\0';
         if (mkdirat(at, path + part, 0700) < 0 && errno != EEXIST)
-            return refused(e, errno, "mkdir", path);
+            return place_refused(e, errno, "mkdir", path);
         if (fsync(at) < 0)
-            return refused(e, errno, "fsync the directory of", path);
+            return place_refused(e, errno, "fsync the directory of", path);
         int next = fd_open_beneath(p->root, path, flags, 0);
         close(at);
         at = next;
     }
     if (at < 0)
-        return refused(e, -at, "open", directory);
+        return place_refused(e, -at, "open", directory);
     pthread_mutex_lock(&f->mutex);
     strcpy(f->durable, directory);
     pthread_mutex_unlock(&f->mutex);
@@ -352,7 +231,7 @@ static int publish(struct store_file *f, const struct place *p, const char *temp
 {
     char directory[STORE_KEY_MAX];
     const char *leaf = split(key, directory);
-    _cleanup_close_ int lock = lock_names(f, p, e);
+    _cleanup_close_ int lock = place_lock(p, &f->store, e);
     if (lock < 0)
         return lock;
     if (condition == STORE_IF_MATCH) {
@@ -367,29 +246,40 @@ static int publish(struct store_file *f, const struct place *p, const char *temp
     if (r == -EEXIST && condition == STORE_IF_ABSENT)
         return error_say(e, ERROR_FAILED, -ESTALE, "it exists already");
     if (r < 0)
-        return refused(e, -r, "rename to", key);
+        return place_refused(e, -r, "rename to", key);
     crash_point("store-file.named");
-    return fsync(parent) < 0 ? refused(e, errno, "fsync the directory of", key) : 0;
+    return fsync(parent) < 0 ? place_refused(e, errno, "fsync the directory of", key) : 0;
+}
+
+static void sweep_once(struct store_file *f, const struct place *p)
+{
+    pthread_mutex_lock(&f->mutex);
+    bool again = f->swept;
+    f->swept = true;
+    pthread_mutex_unlock(&f->mutex);
+    if (!again)
+        place_sweep(p);
 }
 
 static int write_object(struct store_file *f, const char *key, struct bytes data, enum store_condition condition,
                         const char *etag, struct error *e)
 {
-    _cleanup_place_ struct place p = { -1, -1 };
-    int r = place_open(f, &p, e);
+    _cleanup_place_ struct place p = PLACE_NONE;
+    int r = place_open(f->root, &p, e);
     if (r < 0)
         return r;
-    char temporary[20];
-    _cleanup_close_ int fd = temporary_create(f, &p, temporary, e);
+    char temporary[PLACE_TEMPORARY_MAX];
+    _cleanup_close_ int fd = place_temporary(&p, temporary, e);
     if (fd < 0)
         return fd;
+    sweep_once(f, &p);
     r = fd_write_all(fd, data.data, data.len, e);
     if (r < 0)
-        r = refused(e, -r, "write", key);
+        r = place_refused(e, -r, "write", key);
     else if (fsync(fd) < 0)
-        r = refused(e, errno, "fsync", key);
+        r = place_refused(e, errno, "fsync", key);
     else if (close(mem_steal_fd(&fd)) < 0) /* NFS and quotas report a full disk here */
-        r = refused(e, errno, "close", key);
+        r = place_refused(e, errno, "close", key);
     crash_point("store-file.written");
     if (r == 0)
         r = publish(f, &p, temporary, key, condition, etag, e);
@@ -411,13 +301,13 @@ static int file_put(struct store *s, const char *key, struct bytes data, enum st
 
 static int unlink_object(struct store_file *f, const char *key, struct error *e)
 {
-    _cleanup_place_ struct place p = { -1, -1 };
-    int r = place_open(f, &p, e);
+    _cleanup_place_ struct place p = PLACE_NONE;
+    int r = place_open(f->root, &p, e);
     if (r < 0)
         return r;
     char directory[STORE_KEY_MAX];
     const char *leaf = split(key, directory);
-    _cleanup_close_ int lock = lock_names(f, &p, e);
+    _cleanup_close_ int lock = place_lock(&p, &f->store, e);
     if (lock < 0)
         return lock;
     _cleanup_close_ int parent = parent_open(f, &p, directory, false, e);
@@ -426,9 +316,9 @@ static int unlink_object(struct store_file *f, const char *key, struct error *e)
     if (parent < 0)
         return parent;
     if (unlinkat(parent, leaf, 0) < 0)
-        return errno == ENOENT || errno == EISDIR ? 0 : refused(e, errno, "unlink", key);
+        return errno == ENOENT || errno == EISDIR ? 0 : place_refused(e, errno, "unlink", key);
     if (fsync(parent) < 0)
-        return refused(e, errno, "fsync the directory of", key);
+        return place_refused(e, errno, "fsync the directory of", key);
 
     /* Writers' directories come and go with every session; publish makes what it needs under the same lock. */
     while (*directory && unlinkat(p.root, directory, AT_REMOVEDIR) == 0) {
@@ -453,10 +343,10 @@ static int file_list(struct store *s, const char *prefix,
 {
     struct store_file *f = (struct store_file *)s;
     int64_t started = clock_boot_ns(), now = 0;
-    _cleanup_place_ struct place p = { -1, -1 };
-    int r = place_open(f, &p, e);
+    _cleanup_place_ struct place p = PLACE_NONE;
+    int r = place_open(f->root, &p, e);
     if (r == 0)
-        r = directory_now(f, &p, &now, e);
+        r = place_now(&p, &now, e);
     if (r == 0)
         r = store_walk(p.root, prefix, now, each, arg, e);
     store_account(s, STORE_LIST, prefix, status_of(r), started, 0, 1);
@@ -465,20 +355,7 @@ static int file_list(struct store *s, const char *prefix,
 
 static int file_create(struct store *s, struct error *e)
 {
-    struct store_file *f = (struct store_file *)s;
-    char *name = strrchr(f->root, '/');
-    _cleanup_free_ char *above = mem_copy(f->root, (size_t)(name - f->root) + 1);
-    if (mkdir(f->root, 0700) < 0 && errno != EEXIST)
-        return refused(e, errno, "mkdir", f->root);
-    _cleanup_close_ int root = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _cleanup_close_ int parent = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0 || parent < 0)
-        return refused(e, errno, "open", root < 0 ? f->root : above);
-    if (mkdirat(root, STORE_FILE_OURS, 0700) < 0 && errno != EEXIST)
-        return refused(e, errno, "mkdir " STORE_FILE_OURS " in", f->root);
-    if (fsync(root) < 0 || fsync(parent) < 0)
-        return refused(e, errno, "fsync", f->root);
-    return 0;
+    return place_create(((struct store_file *)s)->root, e);
 }
 
 static void file_close(struct store *s)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/store-walk.h"
 
-#include "index/base/log.h"
 #include "index/base/mem.h"
 
 #include <dirent.h>
@@ -141,22 +140,4 @@ int store_walk(int root, const char *prefix, int64_t now_ns,
 {
     struct walk w = { .prefix = prefix, .prefix_len = strlen(prefix), .now_ns = now_ns, .each = each, .arg = arg };
     return walk(&w, root, e);
-}
-
-void store_walk_litter(int ours, int64_t before_ns)
-{
-    int own = openat(ours, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _cleanup_(closedirp) DIR *dir = own < 0 ? NULL : fdopendir(own);
-    if (!dir) {
-        mem_closep(&own);
-        return;
-    }
-    for (const struct dirent *d; (d = readdir(dir));) {
-        struct stat st;
-        if (d->d_name[0] != 't' || fstatat(ours, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            modified_ns(&st) >= before_ns)
-            continue;
-        log_debug("store: removing %s, left by a killed writer", d->d_name);
-        unlinkat(ours, d->d_name, 0);
-    }
 }

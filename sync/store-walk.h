@@ -2,12 +2,10 @@
 #pragma once
 
 /*
- * store-walk - what lies in a directory store, in the order S3 lists it, and what lies about in it.
+ * store-walk - what lies in a directory store, in the order in which S3 lists it.
  */
 
 #include "sync/store.h"
-
-#define STORE_FILE_OURS ".agbox" /* below the root; no key begins with a dot */
 
 /*
  * Calls each for every object below root (borrowed) whose key starts with prefix, in order of whole keys: "a-b/x" comes
@@ -18,6 +16,3 @@
 int store_walk(int root, const char *prefix, int64_t now_ns,
                int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e), void *arg,
                struct error *e);
-
-/* Removes temporary files of the directory ours (borrowed) last written before before_ns. */
-void store_walk_litter(int ours, int64_t before_ns);

@@ -40,8 +40,9 @@ int main(int argc, char **argv)
     _cleanup_free_ char *url = mem_printf("file://%s/store", root);
     int failed = run(url, false);
     _cleanup_free_ char *store = mem_printf("%s/store", root), *ours = mem_printf("%s/.agbox", store),
-                        *lock = mem_printf("%s/lock", ours);
+                        *lock = mem_printf("%s/lock", ours), *clock = mem_printf("%s/clock", ours);
     unlink(lock);
+    unlink(clock);
     /* rmdir only: what a test left behind fails here */
     if (rmdir(ours) < 0 || rmdir(store) < 0 || rmdir(root) < 0) {
         fprintf(stderr, "store-promises: %s was left with something in it\n", root);

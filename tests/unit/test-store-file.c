@@ -221,6 +221,7 @@ static void a_full_disk_leaves_the_old_object_and_no_half_one(void **state)
     assert_int_equal(store_get(a->s, "box/a/head", 0, 0, 10, &got, NULL, NULL), 0);
     assert_string_equal(buf_string(&got), "old");
     assert_int_equal(unlink(path_of(a, ".agbox/lock")), 0);
+    assert_int_equal(unlink(path_of(a, ".agbox/clock")), 0);
     assert_int_equal(rmdir(path_of(a, ".agbox")), 0);
     assert_int_equal(mkdir(path_of(a, ".agbox"), 0700), 0);
 }
