@@ -71,13 +71,13 @@ static void note_success(struct carrier *c, size_t bytes)
     pthread_cond_broadcast(&c->work);
 }
 
-/* With lock held. False: give up, nobody waits or everything stops. */
-static bool back_off(struct carrier *c, const struct flight_range *r, unsigned attempt)
+/* With lock held. successes: of all requests when the failed one began. False: give up, nobody waits or everything
+ * stops. */
+static bool back_off(struct carrier *c, const struct flight_range *r, unsigned attempt, uint64_t successes)
 {
     int64_t pause = attempt < 6 ? PAUSE_FIRST_NS << attempt : PAUSE_MAX_NS;
     pause = pause / 2 + randombytes_uniform((uint32_t)(pause / 2000)) * 1000ll;
     int64_t start = clock_boot_ns(), now = start;
-    uint64_t successes = c->successes;
     while (!c->stopping && !store_cancelled(c->store) && any_waiter(r)) {
         /* One poisoned object must not be tried as often as the others succeed: early, but not at once. */
         int64_t until = start + (c->successes != successes ? pause / 8 : pause);
@@ -106,6 +106,7 @@ static int get_once(struct carrier *c, const struct flight_range *r, struct buf 
 static int get_range(struct carrier *c, const struct flight_range *r, struct buf *ret, struct error *e)
 {
     for (unsigned attempt = 0;; attempt++) {
+        uint64_t successes = c->successes;
         c->gets++;
         pthread_mutex_unlock(&c->lock);
         int code = get_once(c, r, ret, e);
@@ -115,7 +116,7 @@ static int get_range(struct carrier *c, const struct flight_range *r, struct buf
         if (code == 0 || e->kind != ERROR_STORE)
             return code;
         note_outage(c, e);
-        if (!back_off(c, r, attempt))
+        if (!back_off(c, r, attempt, successes))
             return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "stopped while the store could not be reached");
     }
 }
@@ -232,9 +233,7 @@ static void land_failed(struct carrier *c, const struct flight_range *r, int cod
     }
     for (size_t i = 0; i < r->count; i++) {
         struct flight *f = r->flights[i];
-        if (untrue && r->count > 1) { /* one impossible locator must not spoil its neighbours */
-            try_alone(c, f);
-        } else if (untrue) {
+        if (untrue) { /* alone: one impossible locator must not spoil its neighbours */
             f->spoiled++;
             land_spoiled(c, f, e);
         } else {

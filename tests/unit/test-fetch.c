@@ -155,6 +155,16 @@ static void wait_for_readers(unsigned n)
     assert_int_equal(s.waiting_reads, n);
 }
 
+static void wait_for_outage(void)
+{
+    struct fetch_stats s = { 0 };
+    for (int i = 0; i < 10000 && s.unreachable_since == 0; i++) {
+        fetch_get_stats(w.fetch, &s);
+        usleep(1000);
+    }
+    assert_true(s.unreachable_since != 0);
+}
+
 static void fail_gets(int code, int times)
 {
     struct twin_rule rule = { .operations = "G", .action = TWIN_FAIL, .value = code, .times = times };
@@ -285,6 +295,7 @@ static void damage_in_the_store_is_eio_and_not_remembered(void **state)
     assert_non_null(strstr(e.text, pack));
     assert_non_null(strstr(e.text, offset));
     assert_int_equal(gets(), 2);
+    assert_false(cache_has(w.cache, &w.frames[7]));
     assert_int_equal(get_frame(7, NULL), 0);
     assert_int_equal(gets(), 3);
 }
@@ -458,6 +469,32 @@ static void background_starts_nothing_while_a_read_waits(void **state)
     assert_int_equal(gets(), 2 + 4 + 4);
 }
 
+static void *warm_one_in_background(void *arg)
+{
+    struct reader *r = arg;
+    r->result = warm_frames(&r->frame, 1, SOURCE_BACKGROUND, &r->error);
+    return NULL;
+}
+
+/* Fails if a background range tries again by its own clock: its pause is at most 250 ms. */
+static void background_does_not_try_again_while_a_read_waits(void **state)
+{
+    struct reader background = { .frame = 0 }, r;
+    struct twin_request q;
+    fail_gets(-EHOSTUNREACH, 1);
+    assert_int_equal(pthread_create(&background.thread, NULL, warm_one_in_background, &background), 0);
+    wait_for_outage();
+    twin_store_hold(w.twin, "");
+    start(&r, 55);
+    assert_true(twin_store_wait_held(w.twin, 1));
+    usleep(500000); /* what must not happen gives no signal */
+    assert_false(twin_store_request(w.twin, 2, &q));
+    twin_store_release(w.twin);
+    assert_int_equal(finish(&r), 0);
+    assert_int_equal(finish(&background), 0);
+    assert_int_equal(gets(), 3);
+}
+
 static void a_deleted_cache_costs_gets_and_no_more(void **state)
 {
     uint32_t which[] = { 1, 2, 3 };
@@ -539,6 +576,7 @@ int main(void)
         TEST(cancelling_the_store_ends_waits_too),
         TEST(reads_go_before_background),
         TEST(background_starts_nothing_while_a_read_waits),
+        TEST(background_does_not_try_again_while_a_read_waits),
         TEST(a_deleted_cache_costs_gets_and_no_more),
         TEST(reads_go_on_without_a_cache),
         cmocka_unit_test_setup_teardown(a_full_disk_does_not_hinder_reads, set_up_small, tear_down_small),
