@@ -259,6 +259,18 @@ static void a_delayed_release_that_lands_first_is_found(void **state)
     expect_head(HEAD_HELD, 2, 2);
 }
 
+/* Fails if a freeing commit counts as done because its root is there: a live snapshot of the same root put it there. */
+static void a_release_that_never_happened_is_not_taken_from_the_root(void **state)
+{
+    assert_int_equal(commit(&a, 2, false, NULL), 0);
+    faults(WORLD_REFUSED, 0, 0);
+    assert_int_equal(commit(&a, 2, true, NULL), -EINPROGRESS);
+    assert_int_equal(lease_settle(&a.lease, NULL), 0);
+    assert_int_equal(a.record.state, BOX_MOUNTED);
+    assert_false(a.record.freed);
+    expect_head(HEAD_HELD, 1, 2);
+}
+
 static void too_many_writes_are_waited_for(void **state)
 {
     faults(WORLD_RATE, WORLD_RATE, 0);
@@ -388,6 +400,31 @@ static void the_daemon_settles_a_live_commit_and_leaves_the_rest_to_the_command(
     box_record_release(&record);
 }
 
+static void park_begins(struct world_node *n, bool put, struct bytes body)
+{
+    world.before = NULL;
+    a.record.state = BOX_PARKING;
+    assert_int_equal(journal_store(a.journal, &a.record, NULL), 0);
+}
+
+/* Fails if the daemon stores the whole record: then park's first step is undone by a renewal that began before it. */
+static void a_renewal_undoes_nothing_that_a_command_journals_meanwhile(void **state)
+{
+    struct box_record record = { 0 };
+    struct journal *journal = NULL;
+    assert_int_equal(journal_open(a.dir, a.path, false, &journal, NULL), 0);
+    struct lease daemon = a.lease;
+    daemon.daemon = true;
+    daemon.journal = journal;
+    daemon.record = &record;
+    world.before = park_begins;
+    assert_int_equal(lease_renew(&daemon, NULL), 0);
+    side_reload(&a);
+    assert_int_equal(a.record.state, BOX_PARKING);
+    journal_close(journal);
+    box_record_release(&record);
+}
+
 static void a_store_that_went_back_is_refused_until_accepted(void **state)
 {
     struct buf old = { 0 };
@@ -506,6 +543,7 @@ int main(void)
         test(after_64_leases_nobody_remembers_and_we_count_as_lost),
         test(a_delayed_release_cannot_land_once_work_goes_on),
         test(a_delayed_release_that_lands_first_is_found),
+        test(a_release_that_never_happened_is_not_taken_from_the_root),
         test(too_many_writes_are_waited_for),
         test(a_refused_write_is_no_reason_to_be_stuck),
         test(an_expired_lease_is_taken_and_a_live_one_only_by_force),
@@ -513,6 +551,7 @@ int main(void)
         test(of_two_clones_only_the_first_to_write_goes_on),
         test(the_daemon_stops_once_a_release_is_journalled),
         test(the_daemon_settles_a_live_commit_and_leaves_the_rest_to_the_command),
+        test(a_renewal_undoes_nothing_that_a_command_journals_meanwhile),
         test(a_store_that_went_back_is_refused_until_accepted),
         test(pin_and_path_are_checked_before_the_put),
         test(up_needs_one_round_trip_before_the_lease),
