@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include "fusefs/hydrate.h"
+
+#include "fusefs/lists.h"
+#include "index/base/log.h"
+#include "index/base/mem.h"
+#include "index/base/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#define POOL_THREADS 8u
+#define BATCH_FRAMES 64u
+#define BATCH_BYTES (8u * 1024 * 1024)
+#define RETRY_FIRST_MS 1000
+#define RETRY_MAX_MS 30000
+
+struct batch {
+    struct hydrate *hydrate;
+    size_t count;
+    uint64_t bytes;
+    struct locator frames[BATCH_FRAMES];
+};
+
+struct hydrate {
+    struct hydrate_config config;
+    struct lists *lists;
+    struct pool *pool;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopped, full, ended; /* under lock, as the next three */
+    unsigned running;          /* batches being fetched */
+    struct hydrate_progress progress;
+    struct error error;  /* why it ended early */
+    struct batch *next;  /* of the thread alone, as the rest */
+    struct locator last; /* told or asked for just before: extents of one frame are neighbours */
+    uint64_t *asked;     /* a bit a position: files fetched along the access list */
+};
+
+static bool same_frame(const struct locator *a, const struct locator *b)
+{
+    return a->offset == b->offset && pack_equal(&a->pack, &b->pack);
+}
+
+static void set_phase(struct hydrate *h, enum hydrate_phase phase)
+{
+    pthread_mutex_lock(&h->lock);
+    h->progress.phase = phase;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+    h->last = (struct locator){ 0 };
+}
+
+/* With the lock held: until the time has come, or everything ends. */
+static void sleep_ms(struct hydrate *h, int ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    while (!h->stopped && pthread_cond_timedwait(&h->changed, &h->lock, &until) == 0)
+        ;
+}
+
+/* With the lock held. False: it has been stopped. */
+static bool wait_for_turn(struct hydrate *h)
+{
+    while (!h->stopped && (h->progress.paused || h->running >= (h->full ? POOL_THREADS : 1)))
+        pthread_cond_wait(&h->changed, &h->lock);
+    return !h->stopped;
+}
+
+static int refused(struct error *e)
+{
+    return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "hydration was stopped");
+}
+
+/* 0: here, or given up as lost. */
+static int fetch_until_here(struct hydrate *h, const struct batch *b, struct error *e)
+{
+    for (int pause = RETRY_FIRST_MS;; pause = pause * 2 < RETRY_MAX_MS ? pause * 2 : RETRY_MAX_MS) {
+        int r = source_warm(h->config.source, b->frames, b->count, SOURCE_BACKGROUND, e);
+        if (r == 0 || r == -ECANCELED)
+            return r;
+        pthread_mutex_lock(&h->lock);
+        if (e->kind == ERROR_DAMAGED) {
+            h->progress.lost++;
+            pthread_mutex_unlock(&h->lock);
+            log_warn("hydrate: %s", e->text);
+            return 0;
+        }
+        sleep_ms(h, pause);
+        bool stopped = h->stopped;
+        pthread_mutex_unlock(&h->lock);
+        if (stopped)
+            return refused(e);
+    }
+}
+
+static int fetch(void *arg, struct error *e)
+{
+    _cleanup_free_ struct batch *b = arg;
+    struct hydrate *h = b->hydrate;
+    pthread_mutex_lock(&h->lock);
+    bool go = wait_for_turn(h);
+    if (go)
+        h->running++;
+    pthread_mutex_unlock(&h->lock);
+    if (!go)
+        return refused(e);
+
+    int r = fetch_until_here(h, b, e);
+    pthread_mutex_lock(&h->lock);
+    h->running--;
+    if (r == 0) {
+        struct hydrate_progress *p = &h->progress;
+        p->frames_done = p->frames_done + b->count < p->frames_total ? p->frames_done + b->count : p->frames_total;
+        p->bytes_done = p->bytes_done + b->bytes < p->bytes_total ? p->bytes_done + b->bytes : p->bytes_total;
+    }
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+    return r;
+}
+
+static int submit(struct hydrate *h, struct error *e)
+{
+    if (!h->next || h->next->count == 0)
+        return 0;
+    return pool_run(h->pool, fetch, free, mem_steal(h->next), e);
+}
+
+static int ask_for(struct hydrate *h, const struct locator *frame, struct error *e)
+{
+    if (same_frame(frame, &h->last))
+        return 0;
+    h->last = *frame;
+    if (!h->next) {
+        h->next = mem_new(1, sizeof(*h->next));
+        h->next->hydrate = h;
+    }
+    h->next->frames[h->next->count++] = *frame;
+    h->next->bytes += frame->sealed;
+    return h->next->count == BATCH_FRAMES || h->next->bytes >= BATCH_BYTES ? submit(h, e) : 0;
+}
+
+static int count_frame(struct hydrate *h, const struct extent *x, struct error *e)
+{
+    if (!same_frame(&x->frame, &h->last)) {
+        h->last = x->frame;
+        pthread_mutex_lock(&h->lock);
+        h->progress.frames_total++;
+        h->progress.bytes_total += x->frame.sealed;
+        bool stopped = h->stopped;
+        pthread_mutex_unlock(&h->lock);
+        if (stopped)
+            return refused(e);
+    }
+    return h->config.extent ? h->config.extent(h->config.arg, x, e) : 0;
+}
+
+static int ask_for_extent(struct hydrate *h, const struct extent *x, struct error *e)
+{
+    return ask_for(h, &x->frame, e);
+}
+
+/* Calls each for a file's extents, trying again while the store cannot be reached. */
+static int each_extent(struct hydrate *h, uint64_t position, const struct entry *n,
+                       int (*each)(struct hydrate *h, const struct extent *x, struct error *e), struct error *e)
+{
+    struct extents x;
+    int r = n->type == ENTRY_FILE ? lists_get(h->lists, position, n, &x, e) : 1;
+    if (r == 1)
+        return 0;
+    if (r < 0 && e->kind == ERROR_DAMAGED) {
+        pthread_mutex_lock(&h->lock);
+        h->progress.lost++;
+        pthread_mutex_unlock(&h->lock);
+        log_warn("hydrate: %s", e->text);
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < x.count && r == 0; i++)
+        r = each(h, &x.at[i], e);
+    lists_release(h->lists, &x);
+    return r;
+}
+
+static int count_entry(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
+{
+    return each_extent(arg, position, n, count_frame, e);
+}
+
+static int ask_for_entry(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
+{
+    struct hydrate *h = arg;
+    bool asked = h->asked[position / 64] >> (position % 64) & 1;
+    return asked ? 0 : each_extent(h, position, n, ask_for_extent, e);
+}
+
+static int ask_for_path(struct hydrate *h, const char *path, struct error *e)
+{
+    _cleanup_(buf_release) struct buf key = { 0 };
+    struct entry n = { 0 };
+    uint64_t position;
+    if (key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &key) < 0)
+        return 0;
+    int r = tree_find(h->config.tree, buf_bytes(&key), &position, &n, e);
+    if (r == -ENOENT && e->kind == ERROR_UNKNOWN)
+        return 0; /* gone since that session */
+    if (r < 0)
+        return r;
+    r = ask_for_entry(h, position, buf_bytes(&key), &n, e);
+    h->asked[position / 64] |= 1ull << (position % 64);
+    entry_release(&n);
+    return r;
+}
+
+static int page_is_here(void *arg, const struct locator *page, uint8_t level, struct error *e)
+{
+    struct hydrate *h = arg;
+    pthread_mutex_lock(&h->lock);
+    bool stopped = h->stopped;
+    pthread_mutex_unlock(&h->lock);
+    return stopped ? refused(e) : 0;
+}
+
+static int get_metadata(struct hydrate *h, struct error *e)
+{
+    return tree_pages(h->config.tree, page_is_here, h, e);
+}
+
+static int get_extents(struct hydrate *h, struct error *e)
+{
+    pthread_mutex_lock(&h->lock);
+    h->progress.frames_total = h->progress.bytes_total = 0;
+    pthread_mutex_unlock(&h->lock);
+    int r = tree_scan(h->config.tree, (struct bytes){ 0 }, (struct bytes){ 0 }, count_entry, h, e);
+    if (r == 0 && h->config.extents_done)
+        h->config.extents_done(h->config.arg);
+    return r;
+}
+
+static int get_first(struct hydrate *h, struct error *e)
+{
+    int r = 0;
+    for (size_t i = 0; i < h->config.first_count && r == 0; i++)
+        r = ask_for_path(h, h->config.first[i], e);
+    return r == 0 ? submit(h, e) : r;
+}
+
+static int get_rest(struct hydrate *h, struct error *e)
+{
+    int r = tree_scan(h->config.tree, (struct bytes){ 0 }, (struct bytes){ 0 }, ask_for_entry, h, e);
+    if (r == 0)
+        r = submit(h, e);
+    int waited = pool_wait(h->pool, r == 0 ? e : NULL);
+    return r < 0 ? r : waited;
+}
+
+/* A phase begins again from its start after a store that could not be reached: what is here costs nothing. */
+static int run_phase(struct hydrate *h, enum hydrate_phase phase, int (*get)(struct hydrate *h, struct error *e),
+                     struct error *e)
+{
+    for (int pause = RETRY_FIRST_MS;; pause = pause * 2 < RETRY_MAX_MS ? pause * 2 : RETRY_MAX_MS) {
+        set_phase(h, phase);
+        int r = get(h, e);
+        if (r == 0 || e->kind != ERROR_STORE)
+            return r;
+        pthread_mutex_lock(&h->lock);
+        sleep_ms(h, pause);
+        bool stopped = h->stopped;
+        pthread_mutex_unlock(&h->lock);
+        if (stopped)
+            return refused(e);
+    }
+}
+
+/* BOX_HYDRATE=off waits here for `hydrate`. */
+static int wait_for_leave(struct hydrate *h, struct error *e)
+{
+    pthread_mutex_lock(&h->lock);
+    while (h->config.metadata_only && !h->full && !h->stopped)
+        pthread_cond_wait(&h->changed, &h->lock);
+    bool stopped = h->stopped;
+    pthread_mutex_unlock(&h->lock);
+    return stopped ? refused(e) : 0;
+}
+
+static void *work(void *arg)
+{
+    struct hydrate *h = arg;
+    struct error e = { 0 };
+    int r = run_phase(h, HYDRATE_METADATA, get_metadata, &e);
+    if (r == 0)
+        r = run_phase(h, HYDRATE_EXTENTS, get_extents, &e);
+    if (r == 0)
+        r = wait_for_leave(h, &e);
+    if (r == 0)
+        r = run_phase(h, HYDRATE_FIRST, get_first, &e);
+    if (r == 0)
+        r = run_phase(h, HYDRATE_REST, get_rest, &e);
+    if (r < 0 && r != -ECANCELED)
+        log_warn("hydration ends early: %s", e.text);
+
+    pthread_mutex_lock(&h->lock);
+    if (r < 0)
+        h->error = e;
+    else {
+        h->progress.frames_done = h->progress.frames_total;
+        h->progress.bytes_done = h->progress.bytes_total;
+    }
+    h->progress.phase = r < 0 ? HYDRATE_STOPPED : HYDRATE_DONE;
+    h->ended = true;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+    return NULL;
+}
+
+static void release(struct hydrate *h)
+{
+    pool_free(h->pool);
+    lists_free(h->lists);
+    free(h->next);
+    free(h->asked);
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+int hydrate_start(const struct hydrate_config *c, struct hydrate **ret, struct error *e)
+{
+    struct hydrate *h = mem_new(1, sizeof(*h));
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&h->lock, NULL);
+    h->config = *c;
+    h->asked = mem_new(tree_count(c->tree) / 64 + 1, sizeof(h->asked[0]));
+
+    int r = lists_new(c->source, &h->lists, e);
+    if (r == 0)
+        r = pool_new(POOL_THREADS, 2, &h->pool, e);
+    if (r == 0) {
+        r = -pthread_create(&h->thread, NULL, work, h);
+        if (r < 0)
+            error_set(e, ERROR_FAILED, r, "start hydration");
+    }
+    if (r < 0) {
+        release(h);
+        return r;
+    }
+    *ret = h;
+    return 0;
+}
+
+void hydrate_free(struct hydrate *h)
+{
+    if (!h)
+        return;
+    hydrate_stop(h);
+    pthread_join(h->thread, NULL);
+    release(h);
+}
+
+void hydrate_pause(struct hydrate *h, bool paused)
+{
+    pthread_mutex_lock(&h->lock);
+    h->progress.paused = paused;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void hydrate_full_speed(struct hydrate *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->full = true;
+    h->progress.paused = false;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void hydrate_stop(struct hydrate *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->stopped = true;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void hydrate_get(struct hydrate *h, struct hydrate_progress *ret)
+{
+    pthread_mutex_lock(&h->lock);
+    *ret = h->progress;
+    pthread_mutex_unlock(&h->lock);
+}
+
+int hydrate_wait(struct hydrate *h, struct error *e)
+{
+    pthread_mutex_lock(&h->lock);
+    while (!h->ended)
+        pthread_cond_wait(&h->changed, &h->lock);
+    struct error why = h->error;
+    uint64_t lost = h->progress.lost;
+    pthread_mutex_unlock(&h->lock);
+    if (why.code && e)
+        *e = why;
+    if (why.code)
+        return why.code;
+    if (lost > 0)
+        return error_say(e, ERROR_DAMAGED, -EIO, "some content is damaged or missing in the store");
+    return 0;
+}

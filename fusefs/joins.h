@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * joins - makes the names that are one inode one inode again, through the mounted overlay (rule O2).
+ *
+ * For each group of the snapshot the first name is linked to a temporary name in the directory of each other name and
+ * renamed over it (an unlink first would leave a whiteout). link(2) copies up metadata alone: no content is read, and
+ * the overlay sets the redirects. The times of every directory that changed are put back. Runs before anyone else sees
+ * the tree, on an upper that is thrown away if it fails. Every path is opened beneath root, without following symlinks
+ * (rule T5).
+ */
+
+#include "index/snapshot.h"
+
+/* root: a descriptor of the merged root. -EBADMSG ERROR_DAMAGED: a name is not there, or a group is not what it should
+ * be. */
+int joins_make(int root, const struct link_group *groups, size_t count, struct error *e);
