@@ -225,13 +225,14 @@ static int start_worker(struct loop *l, unsigned slot, struct error *e)
     return error_set(e, ERROR_FAILED, -r, "start a thread for requests");
 }
 
+/* All slots are chosen before the first thread runs: from then on threads choose slots too. */
 static int start_workers(struct loop *l, struct error *e)
 {
+    bool chosen[SLOTS_COUNT];
+    for (unsigned i = 0; i < SLOTS_COUNT; i++)
+        l->taken[i] = chosen[i] = i < l->config->threads || slots_pending(l->config->slots, i);
     for (unsigned i = 0; i < SLOTS_COUNT; i++) {
-        if (i >= l->config->threads && !slots_pending(l->config->slots, i))
-            continue;
-        l->taken[i] = true;
-        int r = start_worker(l, i, e);
+        int r = chosen[i] ? start_worker(l, i, e) : 0;
         if (r < 0)
             return r;
     }
@@ -241,10 +242,6 @@ static int start_workers(struct loop *l, struct error *e)
 
 int loop_run(const struct loop_config *c, struct error *e)
 {
-    struct bytes init = slots_init(c->slots);
-    if (init.len < sizeof(struct fuse_in_header))
-        return error_say(e, ERROR_FAILED, -EINVAL, "the request slots hold no FUSE_INIT");
-
     struct loop *l = mem_new(1, sizeof(*l)); /* one a process, never freed: the last thread may still be unlocking it */
     l->config = c;
     pthread_mutex_init(&l->lock, NULL);
@@ -253,7 +250,6 @@ int loop_run(const struct loop_config *c, struct error *e)
     if (l->overflow == MAP_FAILED)
         return error_set(e, ERROR_FAILED, -errno, "map memory for requests");
 
-    c->process(c->arg, init.data, init.len);
     int r = start_workers(l, e);
     if (r < 0)
         return r;

@@ -5,9 +5,8 @@
  * loop - the daemon's threads: take a request from /dev/fuse, have it processed, take the next (rule O11).
  *
  * The descriptor is the supervisor's, inherited and shared with whatever daemon comes next: it is never cloned, spliced
- * from, or made non-blocking. Every thread owns one slot (fusefs/slots) and reads straight into it. Before anything
- * else the saved FUSE_INIT is processed, and every request that a predecessor left in a slot is done again (not forgets
- * and interrupts).
+ * from, or made non-blocking. Every thread owns one slot (fusefs/slots) and reads straight into it.
+ * Before anything else, every request that a predecessor left in a slot is done again (not forgets and interrupts).
  *
  * There is always a thread that listens: whoever takes a request and leaves nobody listening starts another one, up to
  * SLOTS_COUNT, and those beyond `threads` go when they are not needed. So reads that wait for an unreachable store,
@@ -31,7 +30,7 @@ struct loop_config {
     struct slots *slots;
     unsigned threads;                                            /* that stay; at least 1 */
     void (*process)(void *arg, const void *request, size_t len); /* answers; called from many threads */
-    void (*ready)(void *arg); /* FUSE_INIT is answered and threads listen; may be NULL */
+    void (*ready)(void *arg);                                    /* threads listen; may be NULL */
     void (*ended)(void *arg); /* unmounted: end what still waits, so that all threads come home; may be NULL */
     void *arg;
 };

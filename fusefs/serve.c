@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fusefs/serve.h"
 
-#include "fusefs/lower.h"
-#include "index/base/log.h"
+#include "fusefs/loop.h"
+#include "fusefs/session.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 #define ANSWERS 8u
 
@@ -15,36 +14,8 @@ struct serve {
     struct serve_config config;
     struct slots *slots;
     struct lower lower;
-    struct fuse_session *session;
+    struct session *session;
 };
-
-static void log_fuse(enum fuse_log_level level, const char *fmt, va_list args)
-{
-    char text[256];
-    vsnprintf(text, sizeof(text), fmt, args);
-    text[strcspn(text, "\n")] = '\0';
-    if (level <= FUSE_LOG_WARNING)
-        log_warn("%s", text);
-    else
-        log_debug("%s", text);
-}
-
-static int open_session(struct serve *s, struct error *e)
-{
-    char *argv[] = { (char *)"ag-box", NULL };
-    struct fuse_args args = FUSE_ARGS_INIT(1, argv);
-    fuse_set_log_func(log_fuse);
-    s->session = fuse_session_new(&args, &lower_operations, sizeof(lower_operations), &s->lower);
-    fuse_opt_free_args(&args);
-    if (!s->session)
-        return error_say(e, ERROR_FAILED, -EIO, "start a FUSE session");
-
-    char path[32];
-    snprintf(path, sizeof(path), "/dev/fd/%d", s->config.fuse_fd);
-    if (fuse_session_mount(s->session, path) != 0)
-        return error_say(e, ERROR_FAILED, -EIO, "take over the mount on %s", path);
-    return 0;
-}
 
 static int assemble(struct serve *s, struct error *e)
 {
@@ -57,7 +28,7 @@ static int assemble(struct serve *s, struct error *e)
     if (r == 0)
         r = content_new(c->source, s->lower.answers, &s->lower.content, e);
     if (r == 0)
-        r = open_session(s, e);
+        r = session_open(&s->lower, c->fuse_fd, &s->session, e);
     return r;
 }
 
@@ -85,8 +56,7 @@ void serve_free(struct serve *s)
 {
     if (!s)
         return;
-    if (s->session)
-        fuse_session_destroy(s->session); /* closes fuse_fd */
+    session_close(s->session);
     content_free(s->lower.content);
     inodes_free(s->lower.inodes);
     answers_free(s->lower.answers);
@@ -97,8 +67,7 @@ void serve_free(struct serve *s)
 static void process(void *arg, const void *request, size_t len)
 {
     struct serve *s = arg;
-    struct fuse_buf buf = { .mem = (void *)request, .size = len };
-    fuse_session_process_buf(s->session, &buf);
+    session_process(s->session, request, len);
 }
 
 static void ready(void *arg)
@@ -126,7 +95,8 @@ int serve_run(struct serve *s, struct error *e)
         .ended = ended,
         .arg = s,
     };
-    return loop_run(&loop, e);
+    int r = session_init(s->session, slots_init(s->slots), e);
+    return r < 0 ? r : loop_run(&loop, e);
 }
 
 void serve_stats(struct serve *s, struct serve_stats *ret)

@@ -87,21 +87,29 @@ static bool wait_for_daemon(pid_t pid)
     return false;
 }
 
-static void supervise(struct supervisor *s)
+/* Quick at first, so that a request that kills its daemon is soon answered with EIO (fusefs/slots) and the others go
+ * on. */
+static int pause_after(unsigned quick_deaths)
 {
     int pause_ms = 0;
-    for (;;) {
-        poll(NULL, 0, pause_ms);
+    for (unsigned i = 0; i < quick_deaths && pause_ms < SUPERVISOR_PAUSE_MAX_MS; i++) {
+        int most = i < 2 * SLOTS_ATTEMPTS ? 100 : SUPERVISOR_PAUSE_MAX_MS;
+        pause_ms = pause_ms == 0 ? 10 : pause_ms * 2;
+        if (pause_ms > most)
+            pause_ms = most;
+    }
+    return pause_ms;
+}
+
+static void supervise(struct supervisor *s)
+{
+    for (unsigned quick_deaths = 0;;) {
         int64_t start = now_ms();
         pid_t pid = start_daemon(s);
         if (pid > 0 && wait_for_daemon(pid))
             return;
-        if (now_ms() - start >= LIFE_GOOD_MS)
-            pause_ms = 0;
-        else if (pause_ms == 0)
-            pause_ms = PAUSE_FIRST_MS;
-        else
-            pause_ms = pause_ms * 2 < SUPERVISOR_PAUSE_MAX_MS ? pause_ms * 2 : SUPERVISOR_PAUSE_MAX_MS;
+        quick_deaths = now_ms() - start >= LIFE_GOOD_MS ? 0 : quick_deaths + 1;
+        poll(NULL, 0, pause_after(quick_deaths));
     }
 }
 
