@@ -1,5 +1,98 @@
 /* SPDX-License-Identifier: MIT */
-int main(void)
+#include "cli/cmd.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "index/base/crash.h"
+#include "index/base/log.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool wants_json(int argc, char **argv)
 {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    if (c->cmd->plain)
+        return c->cmd->run(c, e);
+
+    int r = config_load(&c->config, e);
+    if (r < 0)
+        return r;
+    r = c->cmd->run(c, e);
+    config_free(c->config);
+    return r;
+}
+
+static int set_log_level(struct error *e)
+{
+    enum log_level level;
+    const char *word = getenv("AGBOX_LOG");
+    if (!word)
+        return 0;
+    if (log_parse_level(word, &level) < 0)
+        return error_say(e, ERROR_USAGE, -EINVAL, "AGBOX_LOG=%s: not one of debug, info, warn", word);
+    log_set_level(level);
     return 0;
+}
+
+static int dispatch(const struct cmd *cmd, int argc, char **argv, struct ui *ui)
+{
+    struct error e = { 0 };
+    struct cmd_context c = { .ui = ui };
+    int r = set_log_level(&e);
+    if (r == 0)
+        r = cmd_parse(cmd, argc - 1, argv + 1, &c, &e);
+    if (r == 0 && c.options.help) {
+        cmd_print_help(cmd);
+        return 0;
+    }
+    if (r == 0) {
+        crash_command(cmd->name);
+        r = run(&c, &e);
+    }
+    return ui_end(ui, r, &e);
+}
+
+int main(int argc, char **argv)
+{
+    umask(077);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        cmd_print_overview();
+        return argc < 2 ? 2 : 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("ag-box %s\n", AGBOX_VERSION);
+        return 0;
+    }
+    if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
+        fprintf(stderr, "ag-box: the libraries cannot be initialised\n");
+        return 1;
+    }
+    interrupt_install();
+
+    struct ui *ui = ui_new();
+    ui_set_json(ui, wants_json(argc, argv));
+    const struct cmd *cmd = cmd_find(argv[1]);
+    int code;
+    if (cmd) {
+        code = dispatch(cmd, argc, argv, ui);
+    } else {
+        struct error e = { 0 };
+        error_say(&e, ERROR_USAGE, -EINVAL, "unknown command '%s'", argv[1]);
+        error_hint(&e, "ag-box --help lists the commands");
+        code = ui_end(ui, -EINVAL, &e);
+    }
+    ui_free(ui);
+    curl_global_cleanup();
+    return code;
 }

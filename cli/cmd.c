@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/cmd.h"
+
+#include "index/base/text.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Every command has these two. */
+static const struct cmd_option common[] = {
+    { "json", CMD_FLAG, CMD_OPTION(json), NULL, "print one JSON object" },
+    { "help", CMD_FLAG, CMD_OPTION(help), NULL, "print this help" },
+};
+#define COMMON_COUNT (sizeof(common) / sizeof(common[0]))
+
+const struct cmd *cmd_find(const char *name)
+{
+    for (size_t i = 0; cmd_table[i]; i++)
+        if (strcmp(cmd_table[i]->name, name) == 0)
+            return cmd_table[i];
+    return NULL;
+}
+
+void cmd_print_overview(void)
+{
+    printf("usage: ag-box COMMAND [ARGUMENTS] [OPTIONS]\n\n");
+    for (size_t i = 0; cmd_table[i]; i++)
+        if (!cmd_table[i]->hidden)
+            printf("  %-10s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
+    printf("\n`ag-box COMMAND --help` says more; every command takes --json.\n");
+}
+
+static void print_option(const struct cmd_option *o)
+{
+    char left[64];
+    bool optional = o->value && o->value[0] == '[';
+    snprintf(left, sizeof(left), "--%s%s%s", o->name, o->value && !optional ? " " : "", o->value ? o->value : "");
+    printf("  %-24s %s\n", left, o->help);
+}
+
+void cmd_print_help(const struct cmd *c)
+{
+    printf("usage: ag-box %s%s%s [OPTIONS]\n\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->summary);
+    if (c->details)
+        printf("\n%s\n", c->details);
+    printf("\noptions:\n");
+    for (size_t i = 0; i < CMD_OPTIONS_MAX && c->options[i].name; i++)
+        print_option(&c->options[i]);
+    for (size_t i = 0; i < COMMON_COUNT; i++)
+        print_option(&common[i]);
+}
+
+static int set_option(const struct cmd_option *o, const char *value, struct cmd_options *to, struct error *e)
+{
+    char *field = (char *)to + o->offset;
+    struct cmd_list *list;
+    switch (o->kind) {
+    case CMD_FLAG:
+        *(bool *)field = true;
+        return 0;
+    case CMD_TEXT:
+        *(const char **)(void *)field = value ? value : "";
+        return 0;
+    case CMD_NUMBER:
+        if (text_parse_u64(value, 1000000, (uint64_t *)(void *)field) < 0)
+            return error_say(e, ERROR_USAGE, -EINVAL, "--%s: '%s' is not a number up to 1000000", o->name, value);
+        return 0;
+    case CMD_LIST:
+        list = (struct cmd_list *)(void *)field;
+        if (list->count == CMD_LIST_MAX)
+            return error_say(e, ERROR_USAGE, -E2BIG, "--%s: more than %d of them", o->name, CMD_LIST_MAX);
+        list->items[list->count++] = value;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+/* What getopt_long needs; the index of an option in `all` is its val - 1. */
+static size_t collect_options(const struct cmd *cmd, const struct cmd_option **all, struct option *long_options)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < CMD_OPTIONS_MAX && cmd->options[i].name; i++)
+        all[n++] = &cmd->options[i];
+    for (size_t i = 0; i < COMMON_COUNT; i++)
+        all[n++] = &common[i];
+    for (size_t i = 0; i < n; i++) {
+        int has = !all[i]->value ? no_argument : all[i]->value[0] == '[' ? optional_argument : required_argument;
+        long_options[i] = (struct option){ all[i]->name, has, NULL, (int)i + 1 };
+    }
+    long_options[n] = (struct option){ 0 };
+    return n;
+}
+
+int cmd_parse(const struct cmd *cmd, int argc, char **argv, struct cmd_context *ctx, struct error *e)
+{
+    const struct cmd_option *all[CMD_OPTIONS_MAX + COMMON_COUNT];
+    struct option long_options[CMD_OPTIONS_MAX + COMMON_COUNT + 1];
+    collect_options(cmd, all, long_options);
+
+    ctx->cmd = cmd;
+    opterr = 0;
+    optind = 1;
+    for (int val; (val = getopt_long(argc, argv, ":", long_options, NULL)) != -1;) {
+        if (val == '?' || val == ':') {
+            error_say(e, ERROR_USAGE, -EINVAL, val == ':' ? "%s wants a value" : "unknown option %s", argv[optind - 1]);
+            error_hint(e, "ag-box %s --help lists the options", cmd->name);
+            return -EINVAL;
+        }
+        int r = set_option(all[val - 1], optarg, &ctx->options, e);
+        if (r < 0)
+            return r;
+    }
+
+    ctx->arguments = argv + optind;
+    ctx->argument_count = argc - optind;
+    if (ctx->options.help)
+        return 0;
+    if (ctx->argument_count < cmd->arguments_min ||
+        (cmd->arguments_max >= 0 && ctx->argument_count > cmd->arguments_max)) {
+        error_say(e, ERROR_USAGE, -EINVAL, "%s arguments",
+                  ctx->argument_count < cmd->arguments_min ? "too few" : "too many");
+        error_hint(e, "usage: ag-box %s %s", cmd->name, cmd->arguments);
+        return -EINVAL;
+    }
+    return 0;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/ui.h"
+
+#include "index/base/clock.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct ui {
+    bool json, terminal;
+    json_t *result;
+    pthread_mutex_t lock; /* of the progress line */
+    int64_t shown_ns, begun_ns;
+    bool line_open;
+    char phase[32];
+};
+
+struct ui *ui_new(void)
+{
+    struct ui *ui = mem_new(1, sizeof(*ui));
+    ui->terminal = isatty(STDERR_FILENO) != 0;
+    ui->result = json_object();
+    pthread_mutex_init(&ui->lock, NULL);
+    return ui;
+}
+
+void ui_free(struct ui *ui)
+{
+    json_decref(ui->result);
+    pthread_mutex_destroy(&ui->lock);
+    free(ui);
+}
+
+void ui_set_json(struct ui *ui, bool on)
+{
+    ui->json = on;
+}
+
+bool ui_json(const struct ui *ui)
+{
+    return ui->json;
+}
+
+void ui_line(struct ui *ui, const char *fmt, ...)
+{
+    if (ui->json)
+        return;
+    ui_progress_end(ui);
+    va_list args;
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+    putchar('\n');
+}
+
+void ui_bytes(struct ui *ui, const void *p, size_t n)
+{
+    if (!ui->json)
+        fwrite(p, 1, n, stdout);
+}
+
+void ui_note(struct ui *ui, const char *fmt, ...)
+{
+    if (ui->json)
+        return;
+    ui_progress_end(ui);
+    va_list args;
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+void ui_warn(struct ui *ui, const char *fmt, ...)
+{
+    ui_progress_end(ui);
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    fprintf(stderr, "ag-box: warning: %s\n", text);
+
+    json_t *list = json_object_get(ui->result, "warnings");
+    if (!list) {
+        list = json_array();
+        json_object_set_new(ui->result, "warnings", list);
+    }
+    struct buf escaped = { 0 };
+    text_escape(&escaped, text, strlen(text));
+    json_array_append_new(list, json_string(buf_string(&escaped)));
+    buf_release(&escaped);
+}
+
+void ui_field(struct ui *ui, const char *key, json_t *value)
+{
+    json_object_set_new(ui->result, key, value);
+}
+
+void ui_field_text(struct ui *ui, const char *key, const char *value)
+{
+    ui_field(ui, key, json_string(value));
+}
+
+void ui_field_integer(struct ui *ui, const char *key, int64_t value)
+{
+    ui_field(ui, key, json_integer(value));
+}
+
+void ui_path_into(json_t *object, const char *key, const void *path, size_t len)
+{
+    _cleanup_(buf_release) struct buf text = { 0 };
+    text_escape(&text, path, len);
+    json_object_set_new(object, key, json_string(buf_string(&text)));
+    if (text_is_utf8(path, len))
+        return;
+    char b64_key[64];
+    snprintf(b64_key, sizeof(b64_key), "%s_b64", key);
+    buf_clear(&text);
+    text_base64(path, len, &text);
+    json_object_set_new(object, b64_key, json_string(buf_string(&text)));
+}
+
+static void show_progress(struct ui *ui, uint64_t files, uint64_t bytes, uint64_t total, int64_t now)
+{
+    char done[16], of[16] = "", rate[16], line[160];
+    uint64_t elapsed_ms = (uint64_t)(now - ui->begun_ns) / 1000000 + 1, per_second = bytes * 1000 / elapsed_ms;
+    text_size(done, bytes);
+    text_size(of, total);
+    text_size(rate, per_second);
+    int n = snprintf(line, sizeof(line), "%s  %s%s%s", ui->phase, done, total ? " / " : "", total ? of : "");
+    if (files)
+        n += snprintf(line + n, sizeof(line) - (size_t)n, "  %llu files", (unsigned long long)files);
+    n += snprintf(line + n, sizeof(line) - (size_t)n, "  %s/s", rate);
+    if (total > bytes && per_second) {
+        unsigned left = (unsigned)((total - bytes) / per_second);
+        snprintf(line + n, sizeof(line) - (size_t)n, "  %u:%02u left", left / 60, left % 60);
+    }
+    fprintf(stderr, "\r\033[K%s", line);
+    fflush(stderr);
+    ui->line_open = true;
+}
+
+void ui_progress(struct ui *ui, const char *phase, uint64_t files, uint64_t bytes, uint64_t total)
+{
+    if (ui->json || !ui->terminal)
+        return;
+    int64_t now = clock_boot_ns();
+    pthread_mutex_lock(&ui->lock);
+    if (strcmp(ui->phase, phase) != 0) {
+        snprintf(ui->phase, sizeof(ui->phase), "%s", phase);
+        ui->begun_ns = now;
+    }
+    if (now - ui->shown_ns > 100000000) {
+        ui->shown_ns = now;
+        show_progress(ui, files, bytes, total, now);
+    }
+    pthread_mutex_unlock(&ui->lock);
+}
+
+void ui_progress_end(struct ui *ui)
+{
+    pthread_mutex_lock(&ui->lock);
+    if (ui->line_open)
+        fputs("\r\033[K", stderr);
+    ui->line_open = false;
+    ui->shown_ns = 0;
+    ui->phase[0] = '\0';
+    pthread_mutex_unlock(&ui->lock);
+}
+
+void ui_phase(struct ui *ui, const char *name, int64_t nanoseconds)
+{
+    json_t *phases = json_object_get(ui->result, "phases");
+    if (!phases) {
+        phases = json_object();
+        json_object_set_new(ui->result, "phases", phases);
+    }
+    json_object_set_new(phases, name, json_integer(nanoseconds / 1000000));
+    char time[16];
+    text_duration(time, (uint64_t)nanoseconds / 1000000);
+    ui_line(ui, "  %-10s %s", name, time);
+}
+
+bool ui_confirm(struct ui *ui, const char *question, const char *word)
+{
+    if (!isatty(STDIN_FILENO))
+        return false;
+    ui_progress_end(ui);
+    fprintf(stderr, "%s\ntype %s to go on: ", question, word);
+    char answer[128];
+    if (!fgets(answer, sizeof(answer), stdin))
+        return false;
+    answer[strcspn(answer, "\n")] = '\0';
+    return strcmp(answer, word) == 0;
+}
+
+/* Messages may hold bytes of file names; JSON wants UTF-8. */
+static json_t *escaped_string(const char *text)
+{
+    if (text_is_utf8(text, strlen(text)))
+        return json_string(text);
+    _cleanup_(buf_release) struct buf b = { 0 };
+    text_escape(&b, text, strlen(text));
+    return json_string(buf_string(&b));
+}
+
+static void print_json(struct ui *ui, int r, const struct error *e)
+{
+    _cleanup_(buf_release) struct buf out = { 0 };
+    json_t *object = json_object();
+    json_object_set_new(object, "v", json_integer(1));
+    json_object_set_new(object, "ok", json_boolean(r >= 0));
+    if (r < 0) {
+        json_object_set_new(object, "code", json_integer(error_exit_code(e->kind)));
+        json_object_set_new(object, "kind", json_string(error_kind_name(e->kind)));
+        json_object_set_new(object, "message", escaped_string(e->text));
+        if (e->hint[0])
+            json_object_set_new(object, "hint", escaped_string(e->hint));
+    }
+    json_object_update_missing(object, ui->result);
+    json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(object);
+}
+
+int ui_end(struct ui *ui, int r, const struct error *e)
+{
+    ui_progress_end(ui);
+    if (ui->json)
+        print_json(ui, r, e);
+    if (r < 0 && !ui->json) {
+        fflush(stdout);
+        fprintf(stderr, "ag-box: %s\n", e->text);
+        if (e->hint[0])
+            fprintf(stderr, "hint: %s\n", e->hint);
+    }
+    if (fflush(stdout) != 0 && r >= 0)
+        return 1;
+    return r < 0 ? error_exit_code(e->kind) : 0;
+}

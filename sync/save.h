@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * save - a new snapshot from a stream of changes: content through push, entries through grow, then the snapshot object
+ * (P4, P5). The head is not touched: whoever calls commits the id afterwards.
+ *
+ * save_change is a change_each: feed it a walker. Entries whose content is still being packed wait in a bounded queue, in order.
+ * If the tree comes out as the parent's, nothing is written and ret_changed is false: a park without changes keeps the
+ * root. One thread calls; push's threads work inside.
+ */
+
+#include "index/change.h"
+#include "index/tree.h"
+#include "sync/push.h"
+#include "sync/snapshots.h"
+
+struct save_config {
+    struct push_config push;
+    struct source *source;         /* over the same cache: reads base pages, and new ones for inlining */
+    const struct snapshot *base;   /* what the changes are relative to; NULL: to nothing */
+    struct tree *base_tree;        /* of base; NULL with it */
+    const struct snapshot *parent; /* the line's newest: often base, or the last live snapshot; NULL: first */
+    struct hash_key cut_key;
+    const char *node, *meta;
+    const uint8_t *incarnation;    /* 16 bytes */
+    uint64_t epoch;
+    uint64_t sockets;              /* skipped by the walker; set with save_sockets before save_finish */
+    bool one_instant;
+    struct bytes access;           /* encoded access list; empty: the base's is kept */
+};
+
+struct save;
+
+int save_new(const struct save_config *c, struct save **ret, struct error *e);
+int save_change(void *save, const struct change *c, struct error *e);
+void save_sockets(struct save *s, uint64_t skipped);
+/* ret: the new snapshot, or a shallow view of the parent's id when nothing changed (then only id is set). Caller releases. */
+int save_finish(struct save *s, struct snapshot *ret, bool *ret_changed, struct push_stats *ret_stats, struct error *e);
+void save_free(struct save *s); /* NULL is fine */
+void save_freep(struct save **s);
