@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/place.h"
+
+#include "index/base/mem.h"
+
+char *place_box(const struct config *c, const char *name)
+{
+    return mem_printf("%s/box/%s", c->state_dir, name);
+}
+
+char *place_in_box(const struct config *c, const char *name, const char *what)
+{
+    return mem_printf("%s/box/%s/%s", c->state_dir, name, what);
+}
+
+char *place_run(const struct config *c, const char *name)
+{
+    return mem_printf("%s/%s", c->run_dir, name);
+}
+
+char *place_in_run(const struct config *c, const char *name, const char *what)
+{
+    return mem_printf("%s/%s/%s", c->run_dir, name, what);
+}
+
+char *place_aside(const char *path, const char *id)
+{
+    const char *slash = strrchr(path, '/');
+    return mem_printf("%.*s/.%s.agbox-%s", (int)(slash - path), path, slash + 1, id);
+}

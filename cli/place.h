@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * place - where the things of a box lie on this node. Every function returns a malloc'd absolute path.
+ *
+ *     $AGBOX_STATE_DIR/box/NAME/journal.db, command, head    journal and locks
+ *                              /base                         the sealed snapshot object of the mounted base
+ *                              /<upper>/{upper,work}         the overlay's layers
+ *                              /stash                        excluded entries between park and up
+ *                              /access                       first touches of the running session
+ *     $AGBOX_RUN_DIR/NAME/lower, tree, socket                mounts of the lower and the overlay, the daemon's socket
+ */
+
+#include "cli/config.h"
+
+char *place_box(const struct config *c, const char *name);
+char *place_in_box(const struct config *c, const char *name, const char *what);
+char *place_run(const struct config *c, const char *name);
+char *place_in_run(const struct config *c, const char *name, const char *what);
+char *place_aside(const char *path, const char *id); /* PARENT/.NAME.agbox-<id> of a project's path (rules T2, T3) */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/stack.h"
+
+#include "cli/interrupt.h"
+#include "cli/place.h"
+#include "index/base/fd.h"
+#include "index/base/lock.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define COMMAND_WAIT_MS   10000
+#define BACKGROUND_THREADS 4
+
+int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e)
+{
+    s->config = c;
+    s->ui = ui;
+    if (s->state_dir >= 0)
+        return 0;
+    int r = fd_make_directories(c->state_dir, 0700, e);
+    if (r < 0)
+        return r;
+    s->state_dir = open(c->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (s->state_dir < 0 || fstat(s->state_dir, &st) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "open %s", c->state_dir);
+    if (st.st_mode & 022) {
+        error_say(e, ERROR_USAGE, -EPERM, "%s: others can write it (mode %04o)", c->state_dir, (unsigned)st.st_mode & 07777);
+        return error_hint(e, "chmod 700 %s", c->state_dir);
+    }
+    return 0;
+}
+
+/* One directory a store, so that a changed BOX_STORE does not meet another store's key. */
+static int open_key_directory(struct stack *s, struct error *e)
+{
+    static const struct hash_key key = { { 0 } };
+    struct hash h;
+    char text[17];
+    hash_bytes(&key, s->config->store, strlen(s->config->store), &h);
+    text_hex(text, h.b, 8);
+    _cleanup_free_ char *path = mem_printf("%s/keys/%s", s->config->state_dir, text);
+    int r = fd_make_directories(path, 0700, e);
+    if (r < 0)
+        return r;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path) : fd;
+}
+
+int stack_store(struct stack *s, struct error *e)
+{
+    struct store_config c;
+    int r = config_store(s->config, &c, e);
+    if (r < 0)
+        return r;
+    if (!s->store) {
+        r = store_open(&c, &s->store, e);
+        if (r < 0)
+            return r;
+        interrupt_watch(s->store);
+    }
+    if (s->unlocked)
+        return 0;
+    _cleanup_close_ int dir = open_key_directory(s, e);
+    if (dir < 0)
+        return dir;
+    r = keys_open_cached(s->config->password, dir, &s->keys);
+    if (r < 0)
+        r = keys_open(s->store, s->config->password, dir, &s->keys, e);
+    if (r < 0)
+        return r;
+    s->unlocked = true;
+    s->seal = (struct seal_context){ &s->keys, s->name };
+    return 0;
+}
+
+static int open_box_directory(struct stack *s, const char *name, bool create, struct error *e)
+{
+    if (!text_is_name(name) || strcmp(name, "globals") == 0)
+        return error_say(e, ERROR_USAGE, -EINVAL, "'%s' is no box name ([A-Za-z0-9][A-Za-z0-9._-]{0,62}, no '..', not globals)",
+                         name);
+    snprintf(s->name, sizeof(s->name), "%s", name);
+    s->seal.box = s->name;
+    s->seal.keys = &s->keys;
+    _cleanup_free_ char *path = place_box(s->config, name);
+    if (create) {
+        int r = fd_make_directories(path, 0700, e);
+        if (r < 0)
+            return r;
+    }
+    s->box_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->box_dir < 0 && (errno != ENOENT || create))
+        return error_set(e, ERROR_FAILED, -errno, "open %s", path);
+    return 0;
+}
+
+static int load(struct stack *s, bool create, struct error *e)
+{
+    _cleanup_free_ char *path = place_box(s->config, s->name);
+    int r = journal_open(s->box_dir, path, create, &s->journal, e);
+    if (r == -ENOENT && !create) {
+        *e = (struct error){ 0 };
+        return 0;
+    }
+    return r < 0 ? r : journal_load(s->journal, &s->record, e);
+}
+
+int stack_box(struct stack *s, const char *name, bool create, struct error *e)
+{
+    int r = open_box_directory(s, name, create, e);
+    if (r < 0 || s->box_dir < 0)
+        return r;
+    r = lock_take(s->box_dir, "command", COMMAND_WAIT_MS, &s->command_lock, e);
+    if (r < 0) {
+        error_prefix(e, "another command works on %s", name);
+        return error_hint(e, "wait for it to end, then try again");
+    }
+    return load(s, create, e);
+}
+
+int stack_peek(struct stack *s, const char *name, struct error *e)
+{
+    int r = open_box_directory(s, name, false, e);
+    if (r < 0 || s->box_dir < 0)
+        return r;
+    return load(s, false, e);
+}
+
+int stack_content(struct stack *s, struct error *e)
+{
+    if (s->fetch)
+        return 0;
+    _cleanup_free_ char *path = mem_printf("%s/cache", s->config->state_dir);
+    uint64_t limit = s->config->cache_max ? s->config->cache_max : 20ull << 30;
+    int r = cache_open(path, s->name, limit, &s->cache, e);
+    if (r < 0)
+        return r;
+    struct fetch_config c = { .store = s->store, .seal = s->seal, .cache = s->cache,
+                              .timeout_s = (unsigned)s->config->fetch_timeout_s, .background_threads = BACKGROUND_THREADS };
+    return fetch_new(&c, &s->fetch, e);
+}
+
+int stack_save_record(struct stack *s, struct error *e)
+{
+    return journal_store(s->journal, &s->record, e);
+}
+
+void stack_close(struct stack *s)
+{
+    fetch_free(s->fetch);
+    cache_close(s->cache);
+    box_record_release(&s->record);
+    journal_close(s->journal);
+    interrupt_watch(NULL);
+    store_close(s->store);
+    keys_release(&s->keys);
+    int fds[] = { s->command_lock, s->box_dir, s->state_dir };
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * stack - the parts of the program put together for one command: store, keys, one box's journal, cache and fetch.
+ *
+ * `_cleanup_(stack_close) struct stack s = STACK_NONE;` then the parts a command needs, in the order of the functions below.
+ * Each opens what is missing and nothing twice. stack_close lets go in the reverse order.
+ */
+
+#include "cli/config.h"
+#include "cli/ui.h"
+#include "index/cache.h"
+#include "index/journal.h"
+#include "sync/fetch.h"
+#include "sync/seal.h"
+
+struct stack {
+    const struct config *config;
+    struct ui *ui;
+    int state_dir;
+    struct store *store;
+    struct keys keys;
+    bool unlocked;
+
+    char name[64]; /* of the box; "" none */
+    int box_dir, command_lock;
+    struct journal *journal;
+    struct box_record record; /* as last loaded or stored */
+    struct seal_context seal;
+
+    struct cache *cache;
+    struct fetch *fetch;
+};
+
+#define STACK_NONE { .state_dir = -1, .box_dir = -1, .command_lock = -1 }
+
+/* The state directory, made if absent (0700; a loose mode is refused). */
+int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e);
+/* Store and keys. The unwrapped key kept on this node is used if it fits (rule F5); otherwise config is fetched. */
+int stack_store(struct stack *s, struct error *e);
+/*
+ * The box's directory, its `command` lock (waits 10 s for another command, then ERROR_BUSY) and its journal. create: makes them;
+ * otherwise a box unknown here leaves journal NULL and the record BOX_NONE. Checks the name.
+ */
+int stack_box(struct stack *s, const char *name, bool create, struct error *e);
+/* As stack_box, without the lock and read-only: for status and ls. */
+int stack_peek(struct stack *s, const char *name, struct error *e);
+int stack_content(struct stack *s, struct error *e); /* cache and fetch; needs store and name */
+void stack_close(struct stack *s);
+
+int stack_save_record(struct stack *s, struct error *e); /* journal_store of record */

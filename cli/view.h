@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * view - one snapshot opened for reading: the object, a source that answers its inlined pages itself, and its tree.
+ *
+ * `_cleanup_(view_close) struct view v = { 0 };`. The stack must outlive it. Used by the daemon, park, restore, mount, check.
+ */
+
+#include "cli/stack.h"
+#include "index/tree.h"
+#include "sync/snapshots.h"
+
+struct view {
+    struct snapshot snapshot;
+    struct snapshot_source *source;
+    struct tree *tree;
+    bool open;
+};
+
+/* Takes over s (it is released by view_close, or here on failure). */
+int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct error *e);
+int view_open_id(struct stack *stack, const struct snapshot_id *id, struct view *ret, struct error *e);
+/* The mounted base, from the sealed copy kept in the box's directory: needs no network. */
+int view_open_base(struct stack *stack, struct view *ret, struct error *e);
+struct source *view_source(struct view *v);
+void view_close(struct view *v);

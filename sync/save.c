@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include "sync/save.h"
+
+#include "index/base/clock.h"
+#include "index/base/mem.h"
+#include "index/grow.h"
+#include "index/inline.h"
+#include "index/linkset.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* So many changes may wait for the frames their content goes into. */
+#define QUEUE_MAX 8192
+
+struct pending {
+    struct pending *next;
+    enum change_kind kind;
+    struct buf key;
+    struct entry entry;
+    struct push_ticket *ticket; /* NULL: the entry is complete */
+};
+
+struct totals {
+    int64_t files, directories, bytes;
+};
+
+struct save {
+    struct save_config config;
+    struct push *push;
+    struct grow *grow;
+    struct linkset *links;
+    struct buf base_links;      /* the encoded groups of the base, to see whether they changed */
+    struct locator links_frame; /* of the base */
+    struct pending *first, **last;
+    size_t queued;
+    struct totals totals;
+};
+
+static void pending_free(struct pending *p)
+{
+    buf_release(&p->key);
+    entry_release(&p->entry);
+    push_ticket_free(p->ticket);
+    free(p);
+}
+
+void save_free(struct save *s)
+{
+    if (!s)
+        return;
+    while (s->first) {
+        struct pending *p = s->first;
+        s->first = p->next;
+        pending_free(p);
+    }
+    grow_free(s->grow);
+    push_free(s->push);
+    linkset_free(s->links);
+    buf_release(&s->base_links);
+    free(s);
+}
+
+void save_freep(struct save **s)
+{
+    save_free(*s);
+}
+
+static int emit_page(void *arg, struct bytes page, uint8_t level, struct locator *ret, struct error *e)
+{
+    (void)level;
+    struct save *s = arg;
+    return push_meta(s->push, FRAME_PAGE, page, ret, e);
+}
+
+static int load_base_links(struct save *s, struct error *e)
+{
+    const struct snapshot *base = s->config.base;
+    if (!base || !base->links)
+        return 0;
+    struct frame *f = NULL;
+    int r = source_get(s->config.source, base->links, FRAME_LINKS, &f, e);
+    if (r < 0)
+        return r;
+    struct link_group *groups = NULL;
+    size_t count = 0;
+    r = links_decode((struct bytes){ f->data, f->len }, &groups, &count, e);
+    if (r == 0) {
+        linkset_load(s->links, groups, count);
+        buf_add(&s->base_links, f->data, f->len);
+        links_free(groups, count);
+    }
+    frame_drop(f);
+    return r;
+}
+
+int save_new(const struct save_config *c, struct save **ret, struct error *e)
+{
+    struct save *s = mem_new(1, sizeof(*s));
+    s->config = *c;
+    s->last = &s->first;
+    s->links = linkset_new();
+    if (c->base)
+        s->totals = (struct totals){ (int64_t)c->base->files, (int64_t)c->base->directories, (int64_t)c->base->bytes };
+    int r = push_new(&c->push, &s->push, e);
+    if (r == 0)
+        r = grow_new(c->base_tree, &c->cut_key, emit_page, s, &s->grow, e);
+    if (r == 0)
+        r = load_base_links(s, e);
+    if (r < 0) {
+        save_free(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void save_sockets(struct save *s, uint64_t skipped)
+{
+    s->config.sockets = skipped;
+}
+
+/* sign: +1 an entry came, -1 one went. */
+static void count(struct totals *t, const struct entry *n, int sign)
+{
+    if (n->type == ENTRY_DIRECTORY)
+        t->directories += sign;
+    else
+        t->files += sign;
+    if (n->type == ENTRY_FILE)
+        t->bytes += sign * (int64_t)n->size;
+}
+
+static int count_base_entry(struct save *s, struct bytes key, struct error *e)
+{
+    if (!s->config.base_tree)
+        return 0;
+    struct entry old = { 0 };
+    int r = tree_find(s->config.base_tree, key, NULL, &old, e);
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return r;
+    count(&s->totals, &old, -1);
+    entry_release(&old);
+    return 0;
+}
+
+static int count_deleted(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
+{
+    (void)position;
+    (void)key;
+    (void)e;
+    struct save *s = arg;
+    count(&s->totals, n, -1);
+    return 0;
+}
+
+static int apply_put(struct save *s, struct pending *p, struct bytes path, struct error *e)
+{
+    if (p->ticket) {
+        int r = push_ticket_redeem(s->push, mem_steal(p->ticket), &p->entry, e);
+        if (r < 0)
+            return r;
+    }
+    int r = count_base_entry(s, buf_bytes(&p->key), e);
+    if (r < 0)
+        return r;
+    count(&s->totals, &p->entry, 1);
+    if (p->entry.type == ENTRY_LINK)
+        linkset_put(s->links, path, p->entry.target);
+    else
+        linkset_remove(s->links, path);
+    return grow_put(s->grow, buf_bytes(&p->key), &p->entry, e);
+}
+
+static int apply(struct save *s, struct pending *p, struct error *e)
+{
+    _cleanup_(buf_release) struct buf path = { 0 };
+    struct bytes key = buf_bytes(&p->key);
+    int r = 0;
+    if (p->kind != CHANGE_DELETE_PREFIX)
+        r = key_to_path(key, &path);
+    if (r < 0)
+        return error_set(e, ERROR_FAILED, r, "a walker's key");
+
+    switch (p->kind) {
+    case CHANGE_PUT:
+        return apply_put(s, p, buf_bytes(&path), e);
+    case CHANGE_DELETE:
+        linkset_remove(s->links, buf_bytes(&path));
+        r = count_base_entry(s, key, e);
+        return r < 0 ? r : grow_delete(s->grow, key, e);
+    case CHANGE_DELETE_PREFIX:
+        linkset_remove_below(s->links, key);
+        r = s->config.base_tree ? tree_scan(s->config.base_tree, key, (struct bytes){ 0 }, count_deleted, s, e) : 0;
+        return r < 0 ? r : grow_delete_prefix(s->grow, key, e);
+    }
+    return -EINVAL;
+}
+
+/* Applies what is ready, in order; all: waits for the rest too. */
+static int drain(struct save *s, bool all, struct error *e)
+{
+    while (s->first && (all || s->queued > QUEUE_MAX || !s->first->ticket || push_ticket_ready(s->first->ticket))) {
+        struct pending *p = s->first;
+        if (p->ticket && !push_ticket_ready(p->ticket)) {
+            int r = push_close_frames(s->push, e);
+            if (r < 0)
+                return r;
+        }
+        s->first = p->next;
+        if (!s->first)
+            s->last = &s->first;
+        s->queued--;
+        int r = apply(s, p, e);
+        pending_free(p);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int begin_content(struct save *s, const struct change *c, struct pending *p, struct error *e)
+{
+    _cleanup_(buf_release) struct buf path = { 0 };
+    int r = key_to_path(c->key, &path);
+    if (r < 0)
+        return error_set(e, ERROR_FAILED, r, "a walker's key");
+    const uint8_t *slash = memrchr(path.data, '/', path.len);
+    struct bytes directory = { path.data, slash ? (size_t)(slash - path.data) : 0 };
+    r = push_content(s->push, c->fd, c->entry, directory, &p->ticket, e);
+    return r < 0 ? error_prefix(e, "%s", buf_string(&path)), r : 0;
+}
+
+int save_change(void *save, const struct change *c, struct error *e)
+{
+    struct save *s = save;
+    struct pending *p = mem_new(1, sizeof(*p));
+    p->kind = c->kind;
+    buf_add(&p->key, c->key.data, c->key.len);
+    if (c->kind == CHANGE_PUT) {
+        entry_copy(c->entry, &p->entry);
+        if (c->entry->type == ENTRY_FILE && !c->content_known) {
+            int r = begin_content(s, c, p, e);
+            if (r < 0) {
+                pending_free(p);
+                return r;
+            }
+        }
+    }
+    *s->last = p;
+    s->last = &p->next;
+    s->queued++;
+    return drain(s, false, e);
+}
+
+static int put_links(struct save *s, struct snapshot *n, struct error *e)
+{
+    struct link_group *groups = NULL;
+    size_t group_count = 0;
+    linkset_groups(s->links, &groups, &group_count);
+    if (group_count == 0) {
+        links_free(groups, group_count);
+        return 0;
+    }
+    _cleanup_(buf_release) struct buf raw = { 0 };
+    links_encode(groups, group_count, &raw);
+    links_free(groups, group_count);
+
+    n->links = mem_new(1, sizeof(*n->links));
+    if (bytes_compare(buf_bytes(&raw), buf_bytes(&s->base_links)) == 0) {
+        *n->links = *s->config.base->links;
+        return 0;
+    }
+    return push_meta(s->push, FRAME_LINKS, buf_bytes(&raw), n->links, e);
+}
+
+static int put_access(struct save *s, struct snapshot *n, struct error *e)
+{
+    const struct snapshot *base = s->config.base;
+    if (s->config.access.len == 0 && !(base && base->access))
+        return 0;
+    n->access = mem_new(1, sizeof(*n->access));
+    if (s->config.access.len == 0) {
+        *n->access = *base->access;
+        return 0;
+    }
+    return push_meta(s->push, FRAME_ACCESS, s->config.access, n->access, e);
+}
+
+static bool root_equal(const struct tree_root *a, const struct tree_root *b)
+{
+    if (a->empty || b->empty)
+        return a->empty == b->empty;
+    const struct locator *x = &a->page.frame, *y = &b->page.frame;
+    return a->depth == b->depth && pack_equal(&x->pack, &y->pack) && x->offset == y->offset;
+}
+
+/* The metadata packs of the new tree: this run's, then the base's, newest first. */
+static void list_packs(const struct save *s, struct snapshot_pack *packs, size_t pack_count, struct snapshot *n)
+{
+    const struct snapshot *base = s->config.base;
+    size_t base_count = base ? base->pack_count : 0;
+    n->packs = mem_grow(packs, pack_count + base_count + 1, sizeof(*packs));
+    n->pack_count = pack_count;
+    for (size_t i = 0; i < base_count && n->pack_count < SNAPSHOT_PACKS_MAX; i++)
+        n->packs[n->pack_count++] = base->packs[i];
+}
+
+static void describe(const struct save *s, struct snapshot *n)
+{
+    const struct save_config *c = &s->config;
+    snapshots_new_id(&n->id);
+    if (c->parent)
+        n->parent = c->parent->id;
+    memcpy(n->incarnation, c->incarnation, sizeof(n->incarnation));
+    snprintf(n->box, sizeof(n->box), "%s", c->push.seal.box);
+    snprintf(n->node, sizeof(n->node), "%s", c->node);
+    n->epoch = c->epoch;
+    n->time_ns = clock_wall_ns();
+    n->files = (uint64_t)s->totals.files;
+    n->directories = (uint64_t)s->totals.directories;
+    n->bytes = (uint64_t)s->totals.bytes;
+    n->skipped_sockets = c->sockets;
+    n->one_instant = c->one_instant;
+    n->meta = mem_strdup(c->meta);
+}
+
+static int put_snapshot(struct save *s, struct snapshot *n, struct error *e)
+{
+    int r = inline_pages(s->config.source, &n->root, &n->pages, &n->page_count, e);
+    if (r < 0)
+        return r;
+    char key[STORE_KEY_MAX];
+    _cleanup_(buf_release) struct buf sealed = { 0 };
+    snapshots_seal(n, &s->config.push.seal, &sealed);
+    snapshots_key(n->box, &n->id, key);
+    return store_put(s->config.push.store, key, buf_bytes(&sealed), STORE_ALWAYS, NULL, NULL, e);
+}
+
+static int finish(struct save *s, struct snapshot *n, bool *changed, struct push_stats *stats, struct error *e)
+{
+    int r = drain(s, true, e);
+    if (r == 0)
+        r = grow_finish(s->grow, &n->root, e);
+    if (r < 0)
+        return r;
+
+    const struct snapshot *parent = s->config.parent;
+    if (parent && root_equal(&n->root, &parent->root) && strcmp(parent->meta, s->config.meta) == 0) {
+        n->id = parent->id;
+        *changed = false;
+        return 0;
+    }
+    *changed = true;
+    describe(s, n);
+    r = put_links(s, n, e);
+    if (r == 0)
+        r = put_access(s, n, e);
+    if (r < 0)
+        return r;
+
+    struct snapshot_pack *packs = NULL;
+    size_t pack_count = 0;
+    r = push_finish(s->push, &packs, &pack_count, stats, e);
+    if (r < 0)
+        return r;
+    list_packs(s, packs, pack_count, n);
+    return put_snapshot(s, n, e);
+}
+
+int save_finish(struct save *s, struct snapshot *ret, bool *ret_changed, struct push_stats *ret_stats, struct error *e)
+{
+    struct snapshot n = { 0 };
+    struct push_stats stats = { 0 };
+    bool changed = false;
+    int r = finish(s, &n, &changed, &stats, e);
+    if (r < 0) {
+        snapshot_release(&n);
+        return error_prefix(e, "save a snapshot of %s", s->config.push.seal.box), r;
+    }
+    *ret = n;
+    *ret_changed = changed;
+    *ret_stats = stats;
+    return 0;
+}
