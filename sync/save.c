@@ -116,11 +116,6 @@ int save_new(const struct save_config *c, struct save **ret, struct error *e)
     return 0;
 }
 
-void save_sockets(struct save *s, uint64_t skipped)
-{
-    s->config.sockets = skipped;
-}
-
 /* sign: +1 an entry came, -1 one went. */
 static void count(struct totals *t, const struct entry *n, int sign)
 {
@@ -277,17 +272,17 @@ static int put_links(struct save *s, struct snapshot *n, struct error *e)
     return push_meta(s->push, FRAME_LINKS, buf_bytes(&raw), n->links, e);
 }
 
-static int put_access(struct save *s, struct snapshot *n, struct error *e)
+static int put_access(struct save *s, struct bytes access, struct snapshot *n, struct error *e)
 {
     const struct snapshot *base = s->config.base;
-    if (s->config.access.len == 0 && !(base && base->access))
+    if (access.len == 0 && !(base && base->access))
         return 0;
     n->access = mem_new(1, sizeof(*n->access));
-    if (s->config.access.len == 0) {
+    if (access.len == 0) {
         *n->access = *base->access;
         return 0;
     }
-    return push_meta(s->push, FRAME_ACCESS, s->config.access, n->access, e);
+    return push_meta(s->push, FRAME_ACCESS, access, n->access, e);
 }
 
 static bool root_equal(const struct tree_root *a, const struct tree_root *b)
@@ -309,7 +304,7 @@ static void list_packs(const struct save *s, struct snapshot_pack *packs, size_t
         n->packs[n->pack_count++] = base->packs[i];
 }
 
-static void describe(const struct save *s, struct snapshot *n)
+static void describe(const struct save *s, const struct save_end *end, struct snapshot *n)
 {
     const struct save_config *c = &s->config;
     snapshots_new_id(&n->id);
@@ -323,9 +318,9 @@ static void describe(const struct save *s, struct snapshot *n)
     n->files = (uint64_t)s->totals.files;
     n->directories = (uint64_t)s->totals.directories;
     n->bytes = (uint64_t)s->totals.bytes;
-    n->skipped_sockets = c->sockets;
-    n->one_instant = c->one_instant;
-    n->meta = mem_strdup(c->meta);
+    n->skipped_sockets = end->sockets;
+    n->one_instant = end->one_instant;
+    n->meta = mem_strdup(end->meta);
 }
 
 static int put_snapshot(struct save *s, struct snapshot *n, struct error *e)
@@ -340,7 +335,7 @@ static int put_snapshot(struct save *s, struct snapshot *n, struct error *e)
     return store_put(s->config.push.store, key, buf_bytes(&sealed), STORE_ALWAYS, NULL, NULL, e);
 }
 
-static int finish(struct save *s, struct snapshot *n, bool *changed, struct push_stats *stats, struct error *e)
+static int finish(struct save *s, const struct save_end *end, struct snapshot *n, bool *changed, struct push_stats *stats, struct error *e)
 {
     int r = drain(s, true, e);
     if (r == 0)
@@ -349,16 +344,16 @@ static int finish(struct save *s, struct snapshot *n, bool *changed, struct push
         return r;
 
     const struct snapshot *parent = s->config.parent;
-    if (parent && root_equal(&n->root, &parent->root) && strcmp(parent->meta, s->config.meta) == 0) {
+    if (parent && root_equal(&n->root, &parent->root) && strcmp(parent->meta, end->meta) == 0) {
         n->id = parent->id;
         *changed = false;
         return 0;
     }
     *changed = true;
-    describe(s, n);
+    describe(s, end, n);
     r = put_links(s, n, e);
     if (r == 0)
-        r = put_access(s, n, e);
+        r = put_access(s, end->access, n, e);
     if (r < 0)
         return r;
 
@@ -371,12 +366,13 @@ static int finish(struct save *s, struct snapshot *n, bool *changed, struct push
     return put_snapshot(s, n, e);
 }
 
-int save_finish(struct save *s, struct snapshot *ret, bool *ret_changed, struct push_stats *ret_stats, struct error *e)
+int save_finish(struct save *s, const struct save_end *end, struct snapshot *ret, bool *ret_changed,
+                struct push_stats *ret_stats, struct error *e)
 {
     struct snapshot n = { 0 };
     struct push_stats stats = { 0 };
     bool changed = false;
-    int r = finish(s, &n, &changed, &stats, e);
+    int r = finish(s, end, &n, &changed, &stats, e);
     if (r < 0) {
         snapshot_release(&n);
         return error_prefix(e, "save a snapshot of %s", s->config.push.seal.box), r;

@@ -22,20 +22,25 @@ struct save_config {
     struct tree *base_tree;        /* of base; NULL with it */
     const struct snapshot *parent; /* the line's newest: often base, or the last live snapshot; NULL: first */
     struct hash_key cut_key;
-    const char *node, *meta;
+    const char *node;
     const uint8_t *incarnation;    /* 16 bytes */
     uint64_t epoch;
-    uint64_t sockets;              /* skipped by the walker; set with save_sockets before save_finish */
+};
+
+/* What is known only when the walk is over. */
+struct save_end {
+    const char *meta;      /* JSON */
+    uint64_t sockets;      /* skipped by the walker */
     bool one_instant;
-    struct bytes access;           /* encoded access list; empty: the base's is kept */
+    struct bytes access;   /* encoded access list; empty: the base's is kept */
 };
 
 struct save;
 
 int save_new(const struct save_config *c, struct save **ret, struct error *e);
 int save_change(void *save, const struct change *c, struct error *e);
-void save_sockets(struct save *s, uint64_t skipped);
 /* ret: the new snapshot, or a shallow view of the parent's id when nothing changed (then only id is set). Caller releases. */
-int save_finish(struct save *s, struct snapshot *ret, bool *ret_changed, struct push_stats *ret_stats, struct error *e);
+int save_finish(struct save *s, const struct save_end *end, struct snapshot *ret, bool *ret_changed,
+                struct push_stats *ret_stats, struct error *e);
 void save_free(struct save *s); /* NULL is fine */
 void save_freep(struct save **s);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/commands.h"
+#include "cli/stack.h"
+#include "index/base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PASSWORD_MAX 1024
+
+/* From BOX_NEW_PASSWORD or the first line of stdin; never from the command line, where everyone can read it. */
+static int new_password(char to[PASSWORD_MAX], struct error *e)
+{
+    const char *value = getenv("BOX_NEW_PASSWORD");
+    if (value) {
+        snprintf(to, PASSWORD_MAX, "%s", value);
+    } else {
+        if (isatty(STDIN_FILENO))
+            fprintf(stderr, "new password: ");
+        if (!fgets(to, PASSWORD_MAX, stdin))
+            to[0] = '\0';
+        to[strcspn(to, "\n")] = '\0';
+    }
+    if (to[0])
+        return 0;
+    error_say(e, ERROR_USAGE, -EINVAL, "no new password");
+    return error_hint(e, "set BOX_NEW_PASSWORD, or write it to standard input");
+}
+
+static int list_slots(struct stack *s, struct ui *ui, struct error *e)
+{
+    struct keys_slot_info slots[KEYS_SLOTS_MAX];
+    size_t count = KEYS_SLOTS_MAX;
+    int r = keys_slots(s->store, slots, &count, e);
+    if (r < 0)
+        return r;
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        ui_line(ui, "%s  %s  %s", slots[i].id, slots[i].created, slots[i].label);
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "id", slots[i].id, "created", slots[i].created, "label",
+                                              slots[i].label));
+    }
+    ui_field(ui, "slots", list);
+    return 0;
+}
+
+static int export(struct stack *s, struct ui *ui, struct error *e)
+{
+    _cleanup_(buf_release) struct buf text = { 0 };
+    int r = keys_export(&s->keys, &text, e);
+    if (r < 0)
+        return r;
+    ui_line(ui, "%s", buf_string(&text));
+    ui_field_text(ui, "recovery", buf_string(&text));
+    explicit_bzero(text.data, text.len);
+    return 0;
+}
+
+static int change(struct stack *s, struct cmd_context *c, const char *verb, struct error *e)
+{
+    char password[PASSWORD_MAX];
+    int r = new_password(password, e);
+    if (r < 0)
+        return r;
+    if (strcmp(verb, "passwd") == 0)
+        r = keys_change(s->store, c->config->password, password, e);
+    else
+        r = keys_add(s->store, c->config->password, password, c->options.label ? c->options.label : "", e);
+    explicit_bzero(password, sizeof(password));
+    if (r < 0)
+        return r;
+    ui_line(c->ui, strcmp(verb, "passwd") == 0 ? "the password is changed; put the new one into %s/env on every node"
+                                               : "another password opens the store now",
+            c->config->config_dir);
+    return 0;
+}
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    const char *verb = c->arguments[0];
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0)
+        r = stack_store(&s, e);
+    if (r < 0)
+        return r;
+    if (strcmp(verb, "list") == 0)
+        return list_slots(&s, c->ui, e);
+    if (strcmp(verb, "export") == 0)
+        return export(&s, c->ui, e);
+    if (strcmp(verb, "passwd") == 0 || strcmp(verb, "add") == 0)
+        return change(&s, c, verb, e);
+    if (strcmp(verb, "remove") == 0 && c->argument_count == 2) {
+        r = keys_remove(s.store, c->config->password, c->arguments[1], e);
+        if (r == 0)
+            ui_line(c->ui, "slot %s is removed", c->arguments[1]);
+        return r;
+    }
+    error_say(e, ERROR_USAGE, -EINVAL, "key %s: no such verb, or an argument is missing", verb);
+    return error_hint(e, "usage: ag-box key %s", cmd_key.arguments);
+}
+
+const struct cmd cmd_key = {
+    .name = "key",
+    .summary = "change, add, remove or export the store's keys",
+    .arguments = "passwd|add|remove SLOT|list|export",
+    .details = "A new password comes from BOX_NEW_PASSWORD or standard input, never from the command line. The last slot\n"
+               "stays. `export` prints a recovery text that opens the store without any password: keep it offline.",
+    .arguments_min = 1,
+    .arguments_max = 2,
+    .options = { { "label", CMD_TEXT, CMD_OPTION(label), "TEXT", "a word to know the new slot by (add)" } },
+    .run = run,
+};
