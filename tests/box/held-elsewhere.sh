@@ -1,0 +1,25 @@
+# A foreign live lease is refused and its holder named; --force takes it over, and the other node's work becomes a fork.
+. "$TESTS/lib.sh"
+
+store file
+node a
+node b
+project="$WORK/project"; make_project "$project"
+on a ag-box init
+on a ag-box track demo "$project"
+on a ag-box park demo
+on a ag-box up demo
+on b expect_exit 3 ag-box up demo
+expect_error "held by a"
+on a sh -c "echo 'not sent' >'$project/late'"
+
+on b ag-box up demo --force
+on b expect_missing "$project/late"
+on b ag-box park demo
+on a expect_exit 3 ag-box park demo
+expect_error "fork"
+on a ag-box ls --snapshots demo
+expect_output "fork:a-"
+fork=$(on a ag-box ls --snapshots demo --json | jq -r '.forks[0].id')
+on a ag-box restore demo --snapshot "$fork" "$WORK/forked"
+expect_file "$WORK/forked/late" "not sent"

@@ -1,0 +1,25 @@
+# A file of the tree that is open for writing stops park: the writer is named, nothing has changed, and the tree stays writable.
+. "$TESTS/lib.sh"
+
+store file
+node a
+project="$WORK/project"; make_project "$project"
+on a ag-box init
+on a ag-box track demo "$project"
+on a ag-box park demo
+on a ag-box up demo
+
+mkfifo "$WORK/go"
+on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go'; echo more >&9" &
+wait_for_file "$WORK/ready"
+on a expect_exit 8 ag-box park demo
+expect_error "sh"
+expect_error "open"
+expect_state a demo mounted
+on a sh -c "echo still >'$project/writable'"
+echo >"$WORK/go"; wait
+on a ag-box park demo
+on a ag-box up demo
+on a expect_file "$project/open" more
+on a expect_file "$project/writable" still
+on a ag-box park demo
