@@ -6,6 +6,7 @@
 #include "index/grow.h"
 #include "index/inline.h"
 #include "index/linkset.h"
+#include "index/stat-cache.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct pending {
     struct buf key;
     struct entry entry;
     struct push_ticket *ticket; /* NULL: the entry is complete */
+    struct change seen;         /* for the stat cache: its pointers are not ours */
 };
 
 struct totals {
@@ -152,14 +154,20 @@ static int count_deleted(void *arg, uint64_t position, struct bytes key, const s
     return 0;
 }
 
+static int redeem(struct save *s, struct pending *p, struct bytes path, struct error *e)
+{
+    int r = push_ticket_redeem(s->push, mem_steal(p->ticket), &p->entry, e);
+    if (r < 0 || !s->config.push.journal)
+        return r;
+    return stat_cache_put(s->config.push.journal, path, &p->seen, &p->entry, e);
+}
+
 static int apply_put(struct save *s, struct pending *p, struct bytes path, struct error *e)
 {
-    if (p->ticket) {
-        int r = push_ticket_redeem(s->push, mem_steal(p->ticket), &p->entry, e);
-        if (r < 0)
-            return r;
-    }
-    int r = count_base_entry(s, buf_bytes(&p->key), e);
+    int r = p->ticket ? redeem(s, p, path, e) : 0;
+    if (r < 0)
+        return r;
+    r = count_base_entry(s, buf_bytes(&p->key), e);
     if (r < 0)
         return r;
     count(&s->totals, &p->entry, 1);
@@ -234,6 +242,7 @@ int save_change(void *save, const struct change *c, struct error *e)
     struct save *s = save;
     struct pending *p = mem_new(1, sizeof(*p));
     p->kind = c->kind;
+    p->seen = *c;
     buf_add(&p->key, c->key.data, c->key.len);
     if (c->kind == CHANGE_PUT) {
         entry_copy(c->entry, &p->entry);

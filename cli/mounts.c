@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/mounts.h"
+
+#include "cli/place.h"
+#include "fusefs/mount.h"
+#include "fusefs/overlay.h"
+#include "fusefs/supervisor.h"
+#include "index/base/crash.h"
+#include "index/base/fd.h"
+#include "index/base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define DAEMON_START_MS 60000
+
+struct paths {
+    char *lower, *tree, *upper, *work, *project, *source;
+};
+
+static void paths_release(struct paths *p)
+{
+    free(p->lower);
+    free(p->tree);
+    free(p->upper);
+    free(p->work);
+    free(p->project);
+    free(p->source);
+}
+
+static struct paths paths_of(const struct stack *s)
+{
+    _cleanup_free_ char *layers = mem_printf("%s/box/%s/%s", s->config->state_dir, s->name, s->record.upper);
+    return (struct paths){
+        .lower = place_in_run(s->config, s->name, "lower"),
+        .tree = place_in_run(s->config, s->name, "tree"),
+        .upper = mem_printf("%s/upper", layers),
+        .work = mem_printf("%s/work", layers),
+        .project = mem_printf("%s/%s/tree/project", s->config->run_dir, s->name),
+        .source = mem_printf("ag-box:%s", s->name),
+    };
+}
+
+static struct overlay overlay_of(const struct paths *p)
+{
+    return (struct overlay){ .lower = p->lower, .upper = p->upper, .work = p->work, .target = p->tree, .source = p->source };
+}
+
+/* found: something is mounted at path; ours: of this type. */
+static int look_at(const char *path, const char *type, bool *found, bool *ours, struct error *e)
+{
+    struct mount_found m;
+    int r = mount_find(path, &m, NULL);
+    if (r < 0 && r != -ENOENT)
+        return mount_find(path, &m, e);
+    *found = r == 0;
+    *ours = r == 0 && strcmp(m.type, type) == 0;
+    return 0;
+}
+
+int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e)
+{
+    _cleanup_(paths_release) struct paths p = paths_of(s);
+    bool lower, tree, shown = false, is_fuse, is_overlay, is_shown = false;
+    int r = look_at(p.lower, "fuse", &lower, &is_fuse, e);
+    if (r == 0)
+        r = look_at(p.tree, "overlay", &tree, &is_overlay, e);
+    if (r == 0 && s->record.path)
+        r = look_at(s->record.path, "overlay", &shown, &is_shown, e);
+    if (r < 0)
+        return r;
+    if (is_fuse && is_overlay)
+        *ret = is_shown ? MOUNTS_SHOWN : MOUNTS_TREE;
+    else
+        *ret = lower || tree || is_shown ? MOUNTS_PARTLY : MOUNTS_NONE;
+    return 0;
+}
+
+/* In the child: becomes `ag-box boxfs NAME`, away from the terminal, its messages in the box's log. */
+static _Noreturn void become_daemon(struct stack *s, const char *log, int ready_fd)
+{
+    setsid();
+    int null = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+        _exit(127);
+    close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+    if (chdir("/") < 0 || dup2(ready_fd, SUPERVISOR_READY_FD) < 0 || fcntl(SUPERVISOR_READY_FD, F_SETFD, 0) < 0)
+        _exit(127);
+    execl("/proc/self/exe", "ag-box", "boxfs", s->name, (char *)NULL);
+    _exit(127);
+}
+
+int mounts_start_daemon(struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "daemon.log");
+    int r = fd_make_directories(run, 0700, e);
+    if (r < 0)
+        return r;
+
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "pipe");
+    _cleanup_close_ int read_end = fds[0], write_end = fds[1];
+    pid_t pid = fork();
+    if (pid < 0)
+        return error_set(e, ERROR_FAILED, -errno, "start the daemon");
+    if (pid == 0)
+        become_daemon(s, log, write_end);
+    close(mem_steal_fd(&write_end));
+    r = supervisor_wait(read_end, DAEMON_START_MS, e);
+    if (r < 0) {
+        error_prefix(e, "start the daemon of %s", s->name);
+        return error_hint(e, "its messages are in %s", log);
+    }
+    return 0;
+}
+
+int mounts_up(struct stack *s, struct error *e)
+{
+    _cleanup_(paths_release) struct paths p = paths_of(s);
+    _cleanup_free_ char *layers = place_in_box(s->config, s->name, s->record.upper);
+    struct overlay o = overlay_of(&p);
+    int r = fd_make_directories(p.lower, 0700, e);
+    if (r == 0)
+        r = fd_make_directories(p.tree, 0700, e);
+    if (r == 0)
+        r = fd_make_directories(layers, 0700, e);
+    if (r == 0)
+        r = overlay_make_upper(&o, e);
+    if (r < 0)
+        return r;
+    crash_point("mount-lower.before");
+    r = mounts_start_daemon(s, e);
+    if (r < 0)
+        return r;
+    crash_point("mount-lower.after");
+    r = overlay_mount(&o, e);
+    crash_point("mount-overlay.after");
+    return r;
+}
+
+int mounts_show(struct stack *s, struct error *e)
+{
+    _cleanup_(paths_release) struct paths p = paths_of(s);
+    int r = mount_point_guard(s->record.path, e);
+    if (r < 0)
+        return r;
+    r = mount_bind(p.project, s->record.path, false, e);
+    crash_point("mount-bind.after");
+    return r;
+}
+
+int mounts_down(struct stack *s, bool detach, struct error *e)
+{
+    _cleanup_(paths_release) struct paths p = paths_of(s);
+    bool found, ours = false;
+    int r = s->record.path ? look_at(s->record.path, "overlay", &found, &ours, e) : 0;
+    if (r == 0 && ours)
+        r = mount_unmount(s->record.path, detach, e);
+    crash_point("unmount-bind.after");
+    if (r == 0)
+        r = mount_unmount(p.tree, detach, e);
+    crash_point("unmount-overlay.after");
+    if (r == 0)
+        r = mount_unmount(p.lower, detach, e);
+    crash_point("unmount-lower.after");
+    return r;
+}
+
+int mounts_check_point(const char *path, struct error *e)
+{
+    struct mount_found m;
+    if (mount_find(path, &m, NULL) == 0) {
+        error_say(e, ERROR_BUSY, -EBUSY, "%s: a file system (%s) is mounted there", path, m.type);
+        return error_hint(e, "umount %s, or move what is there", path);
+    }
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        if (errno == ENOENT)
+            return 0;
+        return error_set(e, ERROR_BUSY, -errno, "%s is in the way", path);
+    }
+    DIR *d = fdopendir(mem_steal_fd(&fd));
+    size_t entries = 0;
+    while (d && entries <= 2 && readdir(d))
+        entries++;
+    if (d)
+        closedir(d);
+    if (entries <= 2)
+        return 0;
+    error_say(e, ERROR_BUSY, -ENOTEMPTY, "%s is not empty", path);
+    return error_hint(e, "move what is there; ag-box never mounts over files");
+}

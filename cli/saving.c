@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/saving.h"
+
+#include "cli/interrupt.h"
+#include "cli/place.h"
+#include "index/base/mem.h"
+#include "index/compare.h"
+#include "index/upper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#define LIVE_TRIES 5
+
+/* One walk: what its callbacks need. */
+struct walking {
+    struct stack *stack;
+    const struct saving_config *config;
+    struct save *save;
+    bool saw_secret;
+};
+
+void saved_release(struct saved *s)
+{
+    snapshot_release(&s->snapshot);
+}
+
+int saving_rules(const struct meta *m, struct exclude **ret, struct error *e)
+{
+    *ret = NULL;
+    if (m->exclude_count == 0)
+        return 0;
+    _cleanup_free_ struct bytes *rules = mem_new(m->exclude_count, sizeof(*rules));
+    for (size_t i = 0; i < m->exclude_count; i++)
+        rules[i] = (struct bytes){ (const uint8_t *)m->exclude[i], strlen(m->exclude[i]) };
+    return exclude_new(rules, m->exclude_count, ret, e);
+}
+
+static int on_excluded(void *arg, const char *path, bool directory, struct error *e)
+{
+    (void)directory;
+    (void)e;
+    struct walking *w = arg;
+    const char *slash = strrchr(path, '/');
+    if (strcmp(slash ? slash + 1 : path, EXCLUDE_AUTH_SECRET) == 0)
+        w->saw_secret = true;
+    return 0;
+}
+
+static int on_progress(void *arg, uint64_t files, uint64_t bytes, uint64_t sent)
+{
+    (void)sent;
+    struct ui *ui = arg;
+    ui_progress(ui, "reading", files, bytes, 0);
+    return interrupt_seen();
+}
+
+static int open_directory(const char *path, int *ret, struct error *e)
+{
+    *ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path) : 0;
+}
+
+int saving_open_upper(struct stack *s, int *ret_upper, int *ret_merged, struct error *e)
+{
+    _cleanup_free_ char *upper = mem_printf("%s/box/%s/%s/upper", s->config->state_dir, s->name, s->record.upper);
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    int r = open_directory(upper, ret_upper, e);
+    if (r == 0)
+        r = open_directory(tree, ret_merged, e);
+    return r;
+}
+
+static int walk_upper(struct walking *w, const struct exclude *rules, struct walk_stats *stats, struct error *e)
+{
+    _cleanup_close_ int upper = -1, merged = -1;
+    int r = saving_open_upper(w->stack, &upper, &merged, e);
+    if (r < 0)
+        return r;
+    struct upper_config c = { .upper = upper,
+                              .merged = merged,
+                              .base = w->config->base->tree,
+                              .rules = rules,
+                              .rules_changed = w->config->rules_changed,
+                              .journal = w->stack->journal,
+                              .live = w->config->live,
+                              .excluded = on_excluded,
+                              .excluded_arg = w };
+    return upper_run(&c, save_change, w->save, stats, e);
+}
+
+static int walk_full(struct walking *w, const struct exclude *rules, struct walk_stats *stats, struct error *e)
+{
+    _cleanup_close_ int project = -1, home = -1;
+    _cleanup_free_ char *home_path = place_in_box(w->stack->config, w->stack->name, "home");
+    int r = open_directory(w->config->project, &project, e);
+    if (r == 0)
+        r = open_directory(home_path, &home, e);
+    if (r < 0)
+        return r;
+    struct walk_config c = { .project = project,
+                             .home = home,
+                             .rules = rules,
+                             .journal = w->stack->journal,
+                             .live = w->config->live,
+                             .excluded = on_excluded,
+                             .excluded_arg = w };
+    _cleanup_(compare_freep) struct compare *compare =
+        compare_new(w->config->base ? w->config->base->tree : NULL, (struct bytes){ 0 }, save_change, w->save);
+    r = walk_run(&c, compare_change, compare, stats, e);
+    return r < 0 ? r : compare_finish(compare, e);
+}
+
+static int open_save(struct walking *w, struct error *e)
+{
+    struct stack *s = w->stack;
+    const struct saving_config *c = w->config;
+    struct save_config sc = {
+        .push = { .store = s->store,
+                  .seal = s->seal,
+                  .cache = s->cache,
+                  .journal = s->journal,
+                  .writer = s->record.writer,
+                  .progress = on_progress,
+                  .progress_arg = s->ui },
+        .source = c->base ? view_source(c->base) : fetch_source(s->fetch),
+        .base = c->base ? &c->base->snapshot : NULL,
+        .base_tree = c->base ? c->base->tree : NULL,
+        .parent = c->parent,
+        .node = s->config->node,
+        .incarnation = s->record.incarnation,
+        .epoch = c->epoch,
+    };
+    keys_cutting(&s->keys, s->name, &sc.cut_key);
+    return save_new(&sc, &w->save, e);
+}
+
+static int finish(struct walking *w, const struct walk_stats *stats, struct saved *ret, struct error *e)
+{
+    const struct saving_config *c = w->config;
+    if (w->saw_secret && !c->meta->pin[0]) {
+        snprintf(c->meta->pin, sizeof(c->meta->pin), "%s", w->stack->config->node);
+        ret->pinned = true;
+    }
+    _cleanup_free_ char *meta = NULL;
+    int r = meta_encode(c->meta, &meta, e);
+    if (r < 0)
+        return r;
+    struct save_end end = { .meta = meta, .sockets = stats->sockets, .one_instant = !c->live };
+    r = save_finish(w->save, &end, &ret->snapshot, &ret->changed, &ret->stats, e);
+    ret->id = ret->snapshot.id;
+    ret->sockets = stats->sockets;
+    ret->excluded = stats->excluded;
+    return r;
+}
+
+static int save_once(struct stack *s, const struct saving_config *c, const struct exclude *rules, struct saved *ret,
+                     struct error *e)
+{
+    struct walking w = { .stack = s, .config = c };
+    struct walk_stats stats = { 0 };
+    int r = open_save(&w, e);
+    if (r == 0)
+        r = journal_stat_begin(s->journal, e);
+    if (r == 0) {
+        r = s->record.upper[0] ? walk_upper(&w, rules, &stats, e) : walk_full(&w, rules, &stats, e);
+        if (r == 0)
+            r = finish(&w, &stats, ret, e);
+        int committed = journal_stat_commit(s->journal, r < 0 ? NULL : e);
+        if (r == 0)
+            r = committed;
+    }
+    save_free(w.save);
+    return r;
+}
+
+int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret, struct error *e)
+{
+    struct exclude *rules;
+    int r = saving_rules(c->meta, &rules, e);
+    if (r < 0)
+        return r;
+    *ret = (struct saved){ 0 };
+    for (int i = 0; i < LIVE_TRIES; i++) { /* a file that changed while it was read (rule V1) */
+        r = save_once(s, c, rules, ret, e);
+        if (r != -EAGAIN || !c->live)
+            break;
+    }
+    exclude_free(rules);
+    ui_progress_end(s->ui);
+    return r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * saving - the box's working tree as it stands, into a snapshot in the store: walker, compare and save put together.
+ *
+ * Needs the stack's store, box and content, and a hold (record.writer) that the packs can lie under. The head is not touched.
+ */
+
+#include "cli/view.h"
+#include "index/meta.h"
+#include "sync/save.h"
+
+struct saving_config {
+    bool live;                     /* others may write meanwhile: files are read again, "not one instant" (rule V1) */
+    const char *project;           /* full: the directory to walk (the project's path, or where it was moved aside) */
+    struct meta *meta;             /* of the new snapshot; gets its pin when an .auth-secret is seen (rule T4) */
+    bool rules_changed;            /* meta's exclude rules differ from the base's */
+    const struct snapshot *parent; /* the head's root; NULL: the first snapshot */
+    struct view *base;             /* what is walked against: the mounted base, or the parent; NULL: nothing */
+    uint64_t epoch;
+};
+
+struct saved {
+    struct snapshot_id id; /* the parent's when nothing changed */
+    struct snapshot snapshot; /* filled when changed */
+    bool changed, pinned;  /* pinned: meta was given its pin here */
+    struct push_stats stats;
+    uint64_t sockets, excluded;
+};
+
+/* A record with an upper is walked as an overlay, otherwise the plain directories are. */
+int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret, struct error *e);
+void saved_release(struct saved *s);
+
+/* The rules of meta for a walker; NULL in *ret is "no rules". */
+int saving_rules(const struct meta *m, struct exclude **ret, struct error *e);
+/* The directories a walker of this box's overlay needs: the raw upper, and the merged root (-1 when not mounted). */
+int saving_open_upper(struct stack *s, int *ret_upper, int *ret_merged, struct error *e);
