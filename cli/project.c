@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/project.h"
+
+#include "cli/place.h"
+#include "fusefs/mount.h"
+#include "index/base/fd.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+#include "index/meta.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define BOX_HOME "/root" /* where the agents expect it (rule T1) */
+
+/* a is b, or above b. */
+static bool covers(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    return strncmp(a, b, n) == 0 && (b[n] == '\0' || b[n] == '/');
+}
+
+static int refuse_own(struct stack *s, const char *path, struct error *e)
+{
+    const struct config *c = s->config;
+    const char *store = c->store && strncmp(c->store, "file://", 7) == 0 ? c->store + 7 : NULL;
+    const struct {
+        const char *path, *what;
+    } own[] = { { c->state_dir, "state" }, { c->config_dir, "configuration" }, { c->run_dir, "run" }, { store, "store" } };
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        if (!own[i].path)
+            continue;
+        _cleanup_free_ char *resolved = realpath(own[i].path, NULL);
+        const char *at = resolved ? resolved : own[i].path;
+        if (covers(path, at) || covers(at, path)) {
+            error_say(e, ERROR_USAGE, -EINVAL, "%s: ag-box's own %s directory %s is there, and cannot be in a box", path,
+                      own[i].what, at);
+            return error_hint(e, "track a directory that holds none of ag-box's own");
+        }
+    }
+    return 0;
+}
+
+static int refuse_mounts(const char *path, struct error *e)
+{
+    struct mount_found m;
+    if (mount_find(path, &m, NULL) == 0) {
+        error_say(e, ERROR_USAGE, -EINVAL, "%s is a mount point (%s)", path, m.type);
+        return error_hint(e, "track a directory inside it");
+    }
+    unsigned below = 0;
+    char first[PATH_MAX] = "";
+    int r = mount_count_below(path, &below, first, sizeof(first), e);
+    if (r < 0 || below == 0)
+        return r;
+    error_say(e, ERROR_USAGE, -EINVAL, "%s: %s is mounted below it", path, first);
+    return error_hint(e, "unmount it first: its content would not travel");
+}
+
+int project_resolve(struct stack *s, const char *dir, char **ret, struct error *e)
+{
+    _cleanup_free_ char *path = realpath(dir, NULL);
+    if (!path)
+        return error_set(e, ERROR_USAGE, -errno, "%s", dir);
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return error_set(e, ERROR_USAGE, -errno, "%s", path);
+    if (!S_ISDIR(st.st_mode))
+        return error_say(e, ERROR_USAGE, -ENOTDIR, "%s is not a directory", path);
+    if (!meta_path_valid(path))
+        return error_say(e, ERROR_USAGE, -EINVAL, "%s cannot be a project's path", path);
+    int r = refuse_mounts(path, e);
+    if (r == 0)
+        r = refuse_own(s, path, e);
+    if (r == 0)
+        *ret = mem_steal(path);
+    return r;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int project_each_box(struct stack *s, int (*each)(void *arg, const char *name, struct error *e), void *arg, struct error *e)
+{
+    _cleanup_free_ char *path = mem_printf("%s/box", s->config->state_dir);
+    DIR *d = opendir(path);
+    if (!d)
+        return errno == ENOENT ? 0 : error_set(e, ERROR_FAILED, -errno, "read %s", path);
+    char **names = NULL;
+    size_t count = 0;
+    for (struct dirent *n; (n = readdir(d));) {
+        if (!text_is_name(n->d_name))
+            continue;
+        names = mem_grow(names, count + 1, sizeof(*names));
+        names[count++] = mem_strdup(n->d_name);
+    }
+    closedir(d);
+    if (count)
+        qsort(names, count, sizeof(*names), compare_names);
+    int r = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (r == 0)
+            r = each(arg, names[i], e);
+        free(names[i]);
+    }
+    free(names);
+    return r;
+}
+
+struct claim {
+    struct stack *stack;
+    const char *path;
+};
+
+static int refuse_other(void *arg, const char *name, struct error *e)
+{
+    struct claim *claim = arg;
+    if (strcmp(name, claim->stack->name) == 0)
+        return 0;
+    struct stack other = STACK_NONE;
+    other.config = claim->stack->config;
+    int r = stack_peek(&other, name, e);
+    const struct box_record *b = &other.record;
+    bool in_use = b->state != BOX_NONE && b->state != BOX_PARKED && b->state != BOX_MOVED_ASIDE;
+    if (r == 0 && in_use && b->path && (covers(b->path, claim->path) || covers(claim->path, b->path))) {
+        r = error_say(e, ERROR_BUSY, -EEXIST, "%s: box %s has %s on this node", claim->path, name, b->path);
+        error_hint(e, "ag-box park %s first, or choose another directory", name);
+    }
+    stack_close(&other);
+    return r;
+}
+
+int project_claim(struct stack *s, const char *path, struct error *e)
+{
+    struct claim claim = { s, path };
+    return project_each_box(s, refuse_other, &claim, e);
+}
+
+int project_make_home(struct stack *s, const char *path, struct error *e)
+{
+    _cleanup_free_ char *home = place_in_box(s->config, s->name, "home");
+    int r = fd_make_directories(home, 0700, e);
+    if (r < 0 || !covers(BOX_HOME, path) || strcmp(path, BOX_HOME) == 0)
+        return r;
+    _cleanup_free_ char *point = mem_printf("%s%s", home, path + strlen(BOX_HOME));
+    return fd_make_directories(point, 0700, e);
+}
