@@ -4,14 +4,12 @@
 /*
  * flow - the long commands, step by step as the crash tables of index/FORMAT.md have them.
  *
- * Each takes a stack whose store and box are open (and locked); the state table decides what it may begin with.
+ * Each takes a stack whose store and box are open (and locked). flow_track, flow_up, flow_park and flow_snapshot look at
+ * the state table first: they resolve what is in doubt and go on from wherever an earlier command was stopped.
  */
 
 #include "cli/saving.h"
 #include "sync/lease.h"
-
-/* How to see this node in the lease protocol. */
-int flow_lease(struct stack *s, struct lease *ret, struct error *e);
 
 struct flow_up_options {
     bool force, full, accept_rollback;
@@ -21,9 +19,16 @@ struct flow_up_options {
 int flow_track(struct stack *s, const char *path, struct error *e);
 int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e);
 int flow_park(struct stack *s, struct error *e);
-/* The live snapshot of one box. */
-int flow_snapshot(struct stack *s, struct error *e);
-/* Work of a lost lease: into a fork, verified (L5). The record is `fenced` before and has `fork` after. */
-int flow_fork(struct stack *s, struct error *e);
-/* Step P8: detach, stash, free the upper, drop the hold, journal none. Idempotent. */
-int flow_clean(struct stack *s, struct error *e);
+int flow_snapshot(struct stack *s, struct error *e); /* live */
+
+/* Parts that several of them use. */
+void flow_lease(struct stack *s, struct lease *ret);        /* this node's view of the protocol, borrowed from the stack */
+int flow_resolve(struct stack *s, struct error *e);         /* what is in doubt, decided or ERROR_DOUBT; nothing pending: no request */
+int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error *e);
+int flow_park_held(struct stack *s, struct error *e);       /* from mounted, parking, full-held or moving */
+int flow_fork(struct stack *s, struct error *e);            /* fenced work into a verified fork */
+int flow_clean(struct stack *s, struct error *e);           /* P8, from parked; idempotent */
+int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e);
+int flow_set_state(struct stack *s, enum box_state state, struct error *e);
+int flow_sync_parent(const char *path, struct error *e);    /* fsync of the directory that holds path */
+int flow_keep_committed(struct stack *s, const struct snapshot *n, struct error *e); /* beside the journal, for the next save */

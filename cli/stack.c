@@ -33,7 +33,7 @@ int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct er
         error_say(e, ERROR_USAGE, -EPERM, "%s: others can write it (mode %04o)", c->state_dir, (unsigned)st.st_mode & 07777);
         return error_hint(e, "chmod 700 %s", c->state_dir);
     }
-    return 0;
+    return node_open(s->state_dir, c->node, NULL, &s->node, e);
 }
 
 /* One directory a store, so that a changed BOX_STORE does not meet another store's key. */
@@ -52,6 +52,26 @@ static int open_key_directory(struct stack *s, struct error *e)
     return fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path) : fd;
 }
 
+static int unlock(struct stack *s, struct error *e)
+{
+    _cleanup_close_ int dir = open_key_directory(s, e);
+    if (dir < 0)
+        return dir;
+    _cleanup_(buf_release) struct buf config = { 0 };
+    if (fd_read_file(dir, KEYS_OBJECT, KEYS_CONFIG_MAX, &config, NULL) == 0 &&
+        keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, NULL) == 0)
+        return 0;
+
+    int r = store_get(s->store, KEYS_OBJECT, 0, 0, KEYS_CONFIG_MAX, &config, NULL, e);
+    if (r == -ENOENT) {
+        error_say(e, ERROR_USAGE, -ENOENT, "%s is not initialised", s->store->description);
+        return error_hint(e, "ag-box init creates it");
+    }
+    if (r == 0)
+        r = keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, e);
+    return r < 0 ? r : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
+}
+
 int stack_store(struct stack *s, struct error *e)
 {
     struct store_config c;
@@ -66,12 +86,7 @@ int stack_store(struct stack *s, struct error *e)
     }
     if (s->unlocked)
         return 0;
-    _cleanup_close_ int dir = open_key_directory(s, e);
-    if (dir < 0)
-        return dir;
-    r = keys_open_cached(s->config->password, dir, &s->keys);
-    if (r < 0)
-        r = keys_open(s->store, s->config->password, dir, &s->keys, e);
+    r = unlock(s, e);
     if (r < 0)
         return r;
     s->unlocked = true;

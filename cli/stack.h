@@ -13,12 +13,14 @@
 #include "index/cache.h"
 #include "index/journal.h"
 #include "sync/fetch.h"
+#include "sync/node.h"
 #include "sync/seal.h"
 
 struct stack {
     const struct config *config;
     struct ui *ui;
     int state_dir;
+    struct node node;
     struct store *store;
     struct keys keys;
     bool unlocked;
@@ -37,7 +39,8 @@ struct stack {
 
 /* The state directory, made if absent (0700; a loose mode is refused). */
 int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e);
-/* Store and keys. The unwrapped key kept on this node is used if it fits (rule F5); otherwise config is fetched. */
+/* Store and keys. A copy of config and the unwrapped key are kept on this node (rule F5); config is fetched only if they do not
+ * open with the password. */
 int stack_store(struct stack *s, struct error *e);
 /*
  * The box's directory, its `command` lock (waits 10 s for another command, then ERROR_BUSY) and its journal. create: makes them;

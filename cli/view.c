@@ -24,14 +24,27 @@ int view_open_id(struct stack *stack, const struct snapshot_id *id, struct view 
     return r < 0 ? r : view_open(stack, &s, ret, e);
 }
 
-int view_open_base(struct stack *stack, struct view *ret, struct error *e)
+static int open_file(struct stack *stack, const char *name, const struct snapshot_id *id, struct view *ret, struct error *e)
 {
     _cleanup_(buf_release) struct buf sealed = { 0 };
     struct snapshot s = { 0 };
-    int r = fd_read_file(stack->box_dir, "base", SNAPSHOT_MAX + 4096, &sealed, e);
+    int r = fd_read_file(stack->box_dir, name, SNAPSHOT_MAX + 4096, &sealed, e);
     if (r == 0)
-        r = snapshots_open(buf_bytes(&sealed), &stack->seal, &stack->record.base, &s, e);
+        r = snapshots_open(buf_bytes(&sealed), &stack->seal, id, &s, e);
     return r < 0 ? r : view_open(stack, &s, ret, e);
+}
+
+int view_open_base(struct stack *stack, struct view *ret, struct error *e)
+{
+    return open_file(stack, "base", &stack->record.base, ret, e);
+}
+
+int view_open_committed(struct stack *stack, struct view *ret, struct error *e)
+{
+    const struct snapshot_id *id = &stack->record.committed;
+    if (open_file(stack, "committed", id, ret, NULL) == 0 || open_file(stack, "base", id, ret, NULL) == 0)
+        return 0;
+    return view_open_id(stack, id, ret, e);
 }
 
 struct source *view_source(struct view *v)

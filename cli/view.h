@@ -23,5 +23,7 @@ int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct 
 int view_open_id(struct stack *stack, const struct snapshot_id *id, struct view *ret, struct error *e);
 /* The mounted base, from the sealed copy kept in the box's directory: needs no network. */
 int view_open_base(struct stack *stack, struct view *ret, struct error *e);
+/* The last committed snapshot of this node: the base, the copy kept beside the journal, or fetched. */
+int view_open_committed(struct stack *stack, struct view *ret, struct error *e);
 struct source *view_source(struct view *v);
 void view_close(struct view *v);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "cli/holders.h"
+#include "cli/mounts.h"
+#include "cli/place.h"
+#include "fusefs/mount.h"
+#include "fusefs/overlay.h"
+#include "index/base/clock.h"
+#include "index/base/crash.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define HOLDERS_SHOWN 16
+
+/* Names who would still write; -EBUSY. none: what to say if nobody is found. */
+static int refuse_writers(struct stack *s, const char *root, const char *below, const char *none, struct error *e)
+{
+    struct stat st;
+    if (stat(root, &st) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "%s", root);
+    struct holder found[HOLDERS_SHOWN];
+    size_t count = HOLDERS_SHOWN;
+    int r = holders_find(st.st_dev, below, found, &count, e);
+    if (r < 0 || (count == 0 && !none))
+        return r;
+    json_t *list = json_array();
+    _cleanup_(buf_release) struct buf text = { 0 };
+    for (size_t i = 0; i < count; i++) {
+        json_t *one = json_pack("{s:i,s:s}", "pid", (int)found[i].pid, "program", found[i].program);
+        ui_path_into(one, "path", found[i].path, strlen(found[i].path));
+        json_array_append_new(list, one);
+        ui_note(s->ui, "  %d %s has %s open for writing", (int)found[i].pid, found[i].program, found[i].path);
+    }
+    ui_field(s->ui, "holders", list);
+    if (count)
+        error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %d %s writes %s%s", s->name, (int)found[0].pid, found[0].program,
+                  found[0].path, count > 1 ? ", and others" : "");
+    else
+        error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %s", s->name, none);
+    error_hint(e, "end what writes there, then park again; nothing has changed");
+    return -EBUSY;
+}
+
+/* P3. */
+static int make_still(struct stack *s, const char *tree, struct error *e)
+{
+    crash_point("remount-ro.before");
+    struct error why = { 0 };
+    int r = overlay_freeze(tree, &why);
+    crash_point("remount-ro.after");
+    if (r == 0)
+        return 0;
+    int stored = flow_set_state(s, BOX_MOUNTED, e);
+    if (stored < 0)
+        return stored;
+    if (r != -EBUSY) {
+        *e = why;
+        return r;
+    }
+    return refuse_writers(s, tree, NULL, "a file in it is open for writing, mapped, or open and deleted", e);
+}
+
+static void tell(struct stack *s, const struct saved *saved)
+{
+    char id[SNAPSHOT_ID_TEXT], size[16];
+    snapshot_id_text(&saved->id, id);
+    text_size(size, saved->stats.sent_bytes);
+    ui_field_text(s->ui, "snapshot", id);
+    ui_field(s->ui, "changed", json_boolean(saved->changed));
+    ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
+    if (saved->changed)
+        ui_line(s->ui, "%s is parked: snapshot %.8s, %s sent; any node may take it up", s->name, id, size);
+    else
+        ui_line(s->ui, "%s is parked: nothing had changed since snapshot %.8s", s->name, id);
+    if (saved->sockets)
+        ui_line(s->ui, "left out: %llu sockets", (unsigned long long)saved->sockets);
+}
+
+/* P6 and P7, or just the lease when there is nothing new. */
+static int commit(struct stack *s, const struct saved *saved, const struct meta *meta, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    if (!saved->changed)
+        return lease_free(&l, BOX_PARKED, e);
+    struct lease_commit c = { .root = saved->id, .pin = meta->pin, .path = meta->path, .frees = true, .then = BOX_PARKED };
+    int r = lease_commit(&l, &c, e);
+    return r < 0 ? r : journal_packs_clear(s->journal, e);
+}
+
+/* P4 to P8 over the given base; the tree is still. project: of a full box, where it lies now. */
+static int save_and_commit(struct stack *s, struct view *base, const char *project, struct error *e)
+{
+    _cleanup_(view_close) struct view parent = { 0 };
+    int r = view_open_committed(s, &parent, e);
+    if (r < 0)
+        return r;
+    struct meta meta = { 0 };
+    struct saved saved = { 0 };
+    r = flow_meta(&parent.snapshot, &meta, e);
+    if (r == 0) {
+        struct saving_config c = { .project = project,
+                                   .meta = &meta,
+                                   .rules_changed = strcmp(parent.snapshot.meta, base->snapshot.meta) != 0,
+                                   .parent = &parent.snapshot,
+                                   .base = base,
+                                   .epoch = s->record.epoch };
+        r = saving_run(s, &c, &saved, e);
+    }
+    if (r == 0)
+        r = commit(s, &saved, &meta, e);
+    if (r == 0)
+        tell(s, &saved);
+    saved_release(&saved);
+    meta_release(&meta);
+    return r;
+}
+
+static int park_lazy(struct stack *s, struct error *e)
+{
+    enum mounts_state mounted;
+    int r = mounts_look(s, &mounted, e);
+    if (r == 0 && (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY)) {
+        r = mounts_down(s, true, e);
+        if (r == 0)
+            r = mounts_up(s, e);
+    }
+    if (r == 0)
+        r = stack_content(s, e);
+    if (r == 0 && s->record.state != BOX_PARKING)
+        r = flow_set_state(s, BOX_PARKING, e);
+    if (r < 0)
+        return r;
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    r = make_still(s, tree, e);
+    if (r < 0)
+        return r;
+    _cleanup_(view_close) struct view base = { 0 };
+    r = view_open_base(s, &base, e);
+    return r < 0 ? r : save_and_commit(s, &base, NULL, e);
+}
+
+/* T3: the directory moves aside before it is walked, so that whoever comes by its path later finds nothing to write to. */
+static int move_aside(struct stack *s, struct error *e)
+{
+    struct stat st;
+    if (s->record.state == BOX_MOVING && lstat(s->record.aside, &st) == 0)
+        return 0;
+    int r = refuse_writers(s, s->record.path, s->record.path, NULL, e);
+    if (r < 0)
+        return r;
+    if (s->record.state != BOX_MOVING) {
+        char id[17];
+        uint8_t random[8];
+        randombytes_buf(random, sizeof(random));
+        text_hex(id, random, sizeof(random));
+        free(s->record.aside);
+        s->record.aside = place_aside(s->record.path, id);
+        r = flow_set_state(s, BOX_MOVING, e);
+        if (r < 0)
+            return r;
+    }
+    crash_point("rename-aside.before");
+    if (rename(s->record.path, s->record.aside) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "move %s aside to %s", s->record.path, s->record.aside);
+    crash_point("rename-aside.after");
+    return flow_sync_parent(s->record.path, e);
+}
+
+static int park_full(struct stack *s, struct error *e)
+{
+    int r = stack_content(s, e);
+    if (r == 0)
+        r = move_aside(s, e);
+    if (r < 0)
+        return r;
+    _cleanup_(view_close) struct view base = { 0 };
+    r = view_open_committed(s, &base, e);
+    return r < 0 ? r : save_and_commit(s, &base, s->record.aside, e);
+}
+
+int flow_park_held(struct stack *s, struct error *e)
+{
+    int r = s->record.full ? park_full(s, e) : park_lazy(s, e);
+    return r < 0 ? r : flow_clean(s, e);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "cli/mounts.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <errno.h>
+
+static void tell(struct stack *s, const struct saved *saved)
+{
+    char id[SNAPSHOT_ID_TEXT], size[16];
+    snapshot_id_text(&saved->id, id);
+    text_size(size, saved->stats.sent_bytes);
+    ui_field_text(s->ui, "snapshot", id);
+    ui_field(s->ui, "changed", json_boolean(saved->changed));
+    ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
+    if (saved->changed)
+        ui_line(s->ui, "%s: snapshot %.8s, %s sent (files were read one by one, not at one instant)", s->name, id, size);
+    else
+        ui_line(s->ui, "%s: nothing has changed since snapshot %.8s", s->name, id);
+}
+
+static int commit(struct stack *s, struct lease *l, const struct saved *saved, const struct meta *meta, struct error *e)
+{
+    struct lease_commit c = { .root = saved->id, .pin = meta->pin, .path = meta->path, .then = BOX_STATE_COUNT };
+    int r = lease_commit(l, &c, e);
+    if (r == 0)
+        r = flow_keep_committed(s, &saved->snapshot, e);
+    return r < 0 ? r : journal_packs_clear(s->journal, e);
+}
+
+static int save(struct stack *s, struct lease *l, struct error *e)
+{
+    _cleanup_(view_close) struct view parent = { 0 }, base = { 0 };
+    int r = view_open_committed(s, &parent, e);
+    if (r == 0 && !s->record.full)
+        r = view_open_base(s, &base, e);
+    if (r < 0)
+        return r;
+    struct meta meta = { 0 };
+    struct saved saved = { 0 };
+    r = flow_meta(&parent.snapshot, &meta, e);
+    if (r == 0) {
+        struct saving_config c = { .live = true,
+                                   .project = s->record.path,
+                                   .meta = &meta,
+                                   .parent = &parent.snapshot,
+                                   .base = s->record.full ? &parent : &base,
+                                   .epoch = s->record.epoch };
+        c.rules_changed = strcmp(c.base->snapshot.meta, parent.snapshot.meta) != 0;
+        r = saving_run(s, &c, &saved, e);
+    }
+    if (r == 0 && saved.changed)
+        r = commit(s, l, &saved, &meta, e);
+    if (r == 0)
+        tell(s, &saved);
+    saved_release(&saved);
+    meta_release(&meta);
+    return r;
+}
+
+int flow_snapshot_held(struct stack *s, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    int r = lease_renew(&l, e); /* counts even if the rest fails (rule L3) */
+    if (r == 0)
+        r = stack_content(s, e);
+    return r < 0 ? r : save(s, &l, e);
+}

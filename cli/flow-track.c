@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "cli/mounts.h"
+#include "cli/place.h"
+#include "cli/project.h"
+#include "index/base/crash.h"
+#include "index/base/mem.h"
+#include "sync/hold.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+
+/* Steps 1 and 2: nobody has a box of this name, and from here on the journal knows of the attempt. */
+static int begin(struct stack *s, struct lease *l, const char *path, struct error *e)
+{
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = lease_read(l, false, &head, e);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    if (r == 0 && head.state != HEAD_TOMBSTONE) {
+        error_say(e, ERROR_BUSY, -EEXIST, "box %s exists already (%s, last at %s)", s->name, head.path, head.node);
+        return error_hint(e, "choose another name, or `ag-box up %s`", s->name);
+    }
+    if (s->record.state == BOX_TRACKING && s->record.path && strcmp(s->record.path, path) == 0)
+        return 0; /* goes on: the packs that were sent are known */
+
+    struct box_record *b = &s->record;
+    free(b->path);
+    free(b->aside);
+    b->path = mem_strdup(path);
+    b->aside = NULL;
+    b->state = BOX_TRACKING;
+    b->full = true;
+    b->upper[0] = '\0';
+    b->base = b->committed = b->fork = (struct snapshot_id){ 0 };
+    randombytes_buf(b->incarnation, sizeof(b->incarnation));
+    hold_new_writer(&s->node, &b->writer);
+    return stack_save_record(s, e);
+}
+
+static int save(struct stack *s, const char *path, struct saved *ret, struct meta *meta, struct error *e)
+{
+    meta->path = mem_strdup(path);
+    memcpy(meta->incarnation, s->record.incarnation, sizeof(meta->incarnation));
+    struct saving_config c = { .live = true, .project = path, .meta = meta, .epoch = 1 };
+    return saving_run(s, &c, ret, e);
+}
+
+static int commit(struct stack *s, struct lease *l, const struct saved *saved, const struct meta *meta, struct error *e)
+{
+    struct lease_commit c = { .root = saved->id, .pin = meta->pin, .path = meta->path, .then = BOX_FULL_HELD };
+    int r = lease_create(l, &c, e);
+    if (r < 0)
+        return r;
+    s->record.base = s->record.committed = saved->id;
+    r = stack_save_record(s, e);
+    if (r == 0)
+        r = flow_keep_committed(s, &saved->snapshot, e);
+    return r < 0 ? r : journal_packs_clear(s->journal, e);
+}
+
+static void tell(struct stack *s, const struct saved *saved)
+{
+    char id[SNAPSHOT_ID_TEXT];
+    snapshot_id_text(&saved->id, id);
+    ui_field_text(s->ui, "snapshot", id);
+    ui_field_integer(s->ui, "files", (int64_t)saved->snapshot.files);
+    ui_field_integer(s->ui, "bytes", (int64_t)saved->snapshot.bytes);
+    ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
+    ui_field_integer(s->ui, "skipped_sockets", (int64_t)saved->sockets);
+    ui_line(s->ui, "%s is a box now: snapshot %.8s, %llu files; the directory stays as it is and in use", s->name, id,
+            (unsigned long long)saved->snapshot.files);
+    if (saved->sockets)
+        ui_line(s->ui, "left out: %llu sockets", (unsigned long long)saved->sockets);
+    if (saved->pinned)
+        ui_line(s->ui, "pinned to %s: an .auth-secret stays on its node", s->config->node);
+}
+
+int flow_track(struct stack *s, const char *path, struct error *e)
+{
+    enum box_state state = s->record.state;
+    if (state == BOX_FULL_HELD && s->record.path && strcmp(s->record.path, path) == 0) {
+        ui_line(s->ui, "%s is tracked already, here", s->name);
+        return 0;
+    }
+    if (state != BOX_NONE && state != BOX_TRACKING && state != BOX_PARKED && state != BOX_MOVED_ASIDE) {
+        error_say(e, ERROR_BUSY, -EEXIST, "box %s is on this node already, at %s", s->name,
+                  s->record.path ? s->record.path : "?");
+        return error_hint(e, "choose another name");
+    }
+    struct lease l;
+    flow_lease(s, &l);
+    int r = begin(s, &l, path, e);
+    if (r == 0)
+        r = project_make_home(s, path, e);
+    if (r == 0)
+        r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
+    if (r == 0)
+        r = stack_content(s, e);
+    if (r < 0)
+        return r;
+
+    struct meta meta = { 0 };
+    struct saved saved = { 0 };
+    r = save(s, path, &saved, &meta, e);
+    if (r == 0)
+        r = commit(s, &l, &saved, &meta, e);
+    if (r == 0) {
+        tell(s, &saved);
+        r = mounts_start_daemon(s, e);
+    }
+    meta_release(&meta);
+    saved_release(&saved);
+    return r;
+}

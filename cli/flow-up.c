@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "cli/mounts.h"
+#include "cli/place.h"
+#include "cli/project.h"
+#include "index/base/clock.h"
+#include "index/base/crash.h"
+#include "index/base/fd.h"
+#include "index/base/mem.h"
+#include "index/base/remove.h"
+#include "index/base/text.h"
+#include "index/base/together.h"
+#include "fusefs/joins.h"
+#include "sync/hold.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+
+struct going_up {
+    struct stack *stack;
+    const struct flow_up_options *options;
+    struct lease lease;
+    struct head head;
+    struct buf sealed; /* the snapshot object, as the store has it */
+    int64_t phase_ns;
+};
+
+static void phase(struct going_up *u, const char *name)
+{
+    int64_t now = clock_boot_ns();
+    ui_phase(u->stack->ui, name, now - u->phase_ns);
+    u->phase_ns = now;
+}
+
+/* Pin and path, before each PUT that could take the lease (rule L4). */
+static int check_head(void *arg, const struct head *h, struct error *e)
+{
+    struct going_up *u = arg;
+    const char *node = u->stack->config->node;
+    if (h->pin[0] && strcmp(h->pin, node) != 0) {
+        error_say(e, ERROR_HELD, -EPERM, "box %s is pinned to %s", h->box, h->pin);
+        return error_hint(e, "run it there, or `ag-box set %s pin=` on %s", h->box, h->pin);
+    }
+    int r = project_claim(u->stack, h->path, e);
+    return r < 0 ? r : mounts_check_point(h->path, e);
+}
+
+static int take_lease(void *arg, struct error *e)
+{
+    struct going_up *u = arg;
+    struct lease_take t = { .force = u->options->force, .then = BOX_ACQUIRED, .check = check_head, .arg = u };
+    return lease_acquire(&u->lease, &u->head, &t, e);
+}
+
+static int take_hold(void *arg, struct error *e)
+{
+    struct stack *s = ((struct going_up *)arg)->stack;
+    return hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.committed, e);
+}
+
+static int take_snapshot(void *arg, struct error *e)
+{
+    struct going_up *u = arg;
+    return snapshots_fetch(u->stack->store, u->stack->name, &u->head.root, &u->sealed, e);
+}
+
+/* Steps 1 to 4. A foreign lease is not taken before its snapshot has been read (rule L4). */
+static int acquire(struct going_up *u, struct error *e)
+{
+    struct stack *s = u->stack;
+    int r = check_head(u, &u->head, e);
+    if (r < 0)
+        return r;
+    bool foreign = u->head.state == HEAD_HELD;
+    if (foreign && !u->options->force && !head_expired(&u->head)) {
+        struct lease_take t = { .then = BOX_ACQUIRED };
+        return lease_acquire(&u->lease, &u->head, &t, e); /* says who holds it */
+    }
+    if (foreign) {
+        r = take_snapshot(u, e);
+        if (r < 0)
+            return r;
+        ui_warn(s->ui, "%s was held by %s: its unsent work will become a fork", s->name, u->head.node);
+    }
+
+    free(s->record.path);
+    s->record.path = mem_strdup(u->head.path);
+    s->record.committed = u->head.root;
+    memcpy(s->record.incarnation, u->head.incarnation, sizeof(s->record.incarnation));
+    hold_new_writer(&s->node, &s->record.writer);
+    r = stack_save_record(s, e);
+    if (r < 0)
+        return r;
+    struct together calls[] = { { .run = take_lease, .arg = u }, { .run = take_hold, .arg = u }, { .run = take_snapshot, .arg = u } };
+    return together_run(calls, foreign ? 2 : 3, e);
+}
+
+static void new_upper_name(char to[40])
+{
+    uint8_t random[8];
+    randombytes_buf(random, sizeof(random));
+    memcpy(to, "upper-", 6);
+    text_hex(to + 6, random, sizeof(random));
+}
+
+/* Step 5: the base's object beside the journal, then `preparing` over it. */
+static int prepare(struct going_up *u, struct snapshot *ret, struct error *e)
+{
+    struct stack *s = u->stack;
+    struct snapshot snapshot = { 0 };
+    int r = snapshots_open(buf_bytes(&u->sealed), &s->seal, &u->head.root, &snapshot, e);
+    if (r == 0)
+        r = fd_replace(s->box_dir, "base", u->sealed.data, u->sealed.len, e);
+    if (r == 0) {
+        s->record.state = BOX_PREPARING;
+        s->record.full = false;
+        s->record.base = s->record.committed = u->head.root;
+        new_upper_name(s->record.upper);
+        r = stack_save_record(s, e);
+    }
+    if (r < 0) {
+        snapshot_release(&snapshot);
+        return r;
+    }
+    *ret = snapshot;
+    return 0;
+}
+
+static int join_names(struct stack *s, struct view *v, struct error *e)
+{
+    if (!v->snapshot.links)
+        return 0;
+    struct frame *f = NULL;
+    struct link_group *groups = NULL;
+    size_t count = 0;
+    int r = source_get(view_source(v), v->snapshot.links, FRAME_LINKS, &f, e);
+    if (r == 0)
+        r = links_decode((struct bytes){ f->data, f->len }, &groups, &count, e);
+    frame_drop(f);
+    if (r < 0)
+        return r;
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    _cleanup_close_ int root = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r = root < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", tree) : joins_make(root, groups, count, e);
+    links_free(groups, count);
+    return r;
+}
+
+/* Steps 6 to 8. */
+static int bring_up(struct going_up *u, struct error *e)
+{
+    struct stack *s = u->stack;
+    struct snapshot snapshot = { 0 };
+    int r = prepare(u, &snapshot, e);
+    if (r < 0)
+        return r;
+    _cleanup_(view_close) struct view v = { 0 };
+    r = stack_content(s, e);
+    if (r < 0) {
+        snapshot_release(&snapshot);
+        return r;
+    }
+    r = view_open(s, &snapshot, &v, e);
+    if (r == 0)
+        r = mounts_up(s, e);
+    if (r < 0)
+        return r;
+    phase(u, "mount");
+    r = join_names(s, &v, e);
+    if (r < 0)
+        return r;
+    if (v.snapshot.links)
+        phase(u, "links");
+    s->record.state = BOX_MOUNTED;
+    r = stack_save_record(s, e);
+    return r < 0 ? r : mounts_show(s, e);
+}
+
+/* An `up` that fails after its lease PUT frees the head again, root unchanged (rule L4). */
+static void give_back(struct going_up *u)
+{
+    struct stack *s = u->stack;
+    struct error ignored = { 0 };
+    mounts_down(s, true, &ignored);
+    if (s->record.upper[0])
+        remove_tree(s->box_dir, s->record.upper, &ignored);
+    s->record.upper[0] = '\0';
+    if (lease_free(&u->lease, BOX_NONE, &ignored) < 0) {
+        ui_warn(s->ui, "the lease of %s could not be given back (%s); `ag-box park %s` will", s->name, ignored.text, s->name);
+        return;
+    }
+    hold_remove(s->store, s->name, &s->record.writer, &ignored);
+    s->record.writer = (struct writer){ 0 };
+    stack_save_record(s, &ignored);
+}
+
+static void tell(struct going_up *u)
+{
+    struct ui *ui = u->stack->ui;
+    char id[SNAPSHOT_ID_TEXT], age[16];
+    snapshot_id_text(&u->head.root, id);
+    text_duration(age, (uint64_t)(u->head.age_ns > 0 ? u->head.age_ns : 0) / 1000000);
+    ui_line(ui, "%s is up at %s: snapshot %.8s of %s ago, from %s", u->stack->name, u->head.path, id, age, u->head.node);
+    ui_field_text(ui, "snapshot", id);
+    ui_field_text(ui, "from_node", u->head.node);
+    ui_field_integer(ui, "age_ms", u->head.age_ns / 1000000);
+}
+
+int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    struct going_up u = { .stack = s, .options = o, .phase_ns = clock_boot_ns() };
+    flow_lease(s, &u.lease);
+    int r = lease_read(&u.lease, o->accept_rollback, &u.head, e);
+    if (r == 0 && u.head.state == HEAD_TOMBSTONE)
+        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s was dropped", s->name);
+    else if (r == -ENOENT)
+        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+    if (r == 0)
+        r = acquire(&u, e);
+    if (r == 0) {
+        phase(&u, "lease");
+        r = bring_up(&u, e);
+    }
+    if (r == 0)
+        tell(&u);
+    else if (s->record.state == BOX_ACQUIRED || s->record.state == BOX_PREPARING || s->record.state == BOX_MOUNTED)
+        give_back(&u);
+    head_release(&u.head);
+    buf_release(&u.sealed);
+    return r;
+}

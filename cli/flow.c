@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "cli/mounts.h"
+#include "fusefs/mount.h"
+#include "index/base/crash.h"
+#include "index/base/fd.h"
+#include "index/base/mem.h"
+#include "index/base/remove.h"
+#include "sync/hold.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define HEAD_LOCK_WAIT_MS 10000
+
+void flow_lease(struct stack *s, struct lease *ret)
+{
+    *ret = (struct lease){ .store = s->store,
+                           .seal = s->seal,
+                           .journal = s->journal,
+                           .record = &s->record,
+                           .box_dir = s->box_dir,
+                           .node = &s->node,
+                           .ttl_s = s->config->lease_ttl_s,
+                           .wait_ms = HEAD_LOCK_WAIT_MS };
+}
+
+int flow_resolve(struct stack *s, struct error *e)
+{
+    if (!s->journal || !box_record_in_doubt(&s->record))
+        return 0;
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    return lease_resolve(&l, &head, e);
+}
+
+int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e)
+{
+    return meta_decode((struct bytes){ (const uint8_t *)s->meta, strlen(s->meta) }, ret, e);
+}
+
+int flow_set_state(struct stack *s, enum box_state state, struct error *e)
+{
+    s->record.state = state;
+    return stack_save_record(s, e);
+}
+
+int flow_sync_parent(const char *path, struct error *e)
+{
+    const char *slash = strrchr(path, '/');
+    _cleanup_free_ char *parent = slash == path ? mem_strdup("/") : mem_copy(path, (size_t)(slash - path));
+    _cleanup_close_ int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "fsync %s", parent);
+    crash_point("fsync-parent.after");
+    return 0;
+}
+
+int flow_keep_committed(struct stack *s, const struct snapshot *n, struct error *e)
+{
+    _cleanup_(buf_release) struct buf sealed = { 0 };
+    snapshots_seal(n, &s->seal, &sealed);
+    return fd_replace(s->box_dir, "committed", sealed.data, sealed.len, e);
+}
+
+static void forget_file(struct stack *s, const char *name)
+{
+    unlinkat(s->box_dir, name, 0);
+}
+
+int flow_clean(struct stack *s, struct error *e)
+{
+    int r = mounts_down(s, true, e);
+    if (r == 0 && s->record.upper[0])
+        r = remove_tree(s->box_dir, s->record.upper, e);
+    if (r == 0 && s->record.full && s->record.path)
+        r = mount_point_guard(s->record.path, e);
+    if (r == 0)
+        r = hold_remove(s->store, s->name, &s->record.writer, e);
+    if (r < 0)
+        return r;
+    forget_file(s, "base");
+    forget_file(s, "committed");
+    s->record.upper[0] = '\0';
+    s->record.writer = (struct writer){ 0 };
+    s->record.base = (struct snapshot_id){ 0 };
+    s->record.full = false;
+    return flow_set_state(s, s->record.aside ? BOX_MOVED_ASIDE : BOX_NONE, e);
+}

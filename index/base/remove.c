@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/base/remove.h"
+
+#include "index/base/crash.h"
+#include "index/base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* A directory that was entered: its name, and who its parent was. */
+struct level {
+    char *name;
+    dev_t device;
+    ino_t inode;
+};
+
+struct removal {
+    struct level *levels;
+    size_t depth;
+    int fd; /* of the deepest */
+};
+
+static void removal_release(struct removal *w)
+{
+    while (w->depth > 0)
+        free(w->levels[--w->depth].name);
+    free(w->levels);
+    if (w->fd >= 0)
+        close(w->fd);
+}
+
+static int enter(struct removal *w, const char *name)
+{
+    struct stat st;
+    if (fstat(w->fd, &st) < 0)
+        return -errno;
+    int fd = openat(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    w->levels = mem_grow(w->levels, w->depth + 1, sizeof(*w->levels));
+    w->levels[w->depth++] = (struct level){ mem_strdup(name), st.st_dev, st.st_ino };
+    close(w->fd);
+    w->fd = fd;
+    return 0;
+}
+
+/* Out of an emptied directory, which is then removed. */
+static int leave(struct removal *w)
+{
+    struct level *l = &w->levels[w->depth - 1];
+    int fd = openat(w->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    close(w->fd);
+    w->fd = fd;
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_dev != l->device || st.st_ino != l->inode)
+        return -ESTALE;
+    if (unlinkat(fd, l->name, AT_REMOVEDIR) < 0)
+        return -errno;
+    free(l->name);
+    w->depth--;
+    return 0;
+}
+
+/* Unlinks what is no directory; the first directory found is entered. 1: entered one, 0: the directory is empty now. */
+static int empty_one(struct removal *w)
+{
+    int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy < 0 ? NULL : fdopendir(copy);
+    if (!d)
+        return -errno;
+    int r = 0;
+    errno = 0;
+    for (struct dirent *n; r == 0 && (n = readdir(d)); errno = 0) {
+        if (strcmp(n->d_name, ".") == 0 || strcmp(n->d_name, "..") == 0)
+            continue;
+        if (unlinkat(w->fd, n->d_name, 0) == 0 || errno == ENOENT)
+            continue;
+        if (errno != EISDIR && errno != EPERM) {
+            r = -errno;
+            continue;
+        }
+        r = enter(w, n->d_name);
+        if (r == 0)
+            r = 1;
+    }
+    if (r == 0 && errno)
+        r = -errno;
+    closedir(d);
+    return r;
+}
+
+static int run(struct removal *w, const char *name)
+{
+    int r = enter(w, name);
+    if (r == -ENOENT)
+        return 0;
+    while (r == 0 && w->depth > 0) {
+        r = empty_one(w);
+        if (r == 0)
+            r = leave(w);
+        else if (r == 1)
+            r = 0;
+    }
+    return r;
+}
+
+int remove_tree(int dir, const char *name, struct error *e)
+{
+    crash_point("remove.before");
+    _cleanup_(removal_release) struct removal w = { .fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+    int r = w.fd < 0 ? -errno : run(&w, name);
+    crash_point("remove.after");
+    return r < 0 ? error_set(e, ERROR_FAILED, r, "remove %s", name) : 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * remove - a directory tree, gone.
+ *
+ * One descriptor at a time at any depth. Symbolic links are removed, never followed; the way back up is checked, so that a tree that is
+ * moved meanwhile cannot lead us elsewhere (-ESTALE). Mount points inside stop it (-EBUSY).
+ */
+
+#include "index/base/error.h"
+
+/* Removes dir/name and all below it; absent: 0. name is one component. */
+int remove_tree(int dir, const char *name, struct error *e);
