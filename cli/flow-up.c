@@ -209,26 +209,57 @@ static void tell(struct going_up *u)
     ui_field_integer(ui, "age_ms", u->head.age_ns / 1000000);
 }
 
+static int read_head(struct going_up *u, struct error *e)
+{
+    const char *name = u->stack->name;
+    int r = lease_read(&u->lease, u->options->accept_rollback, &u->head, e);
+    if (r == -ENOENT || (r == 0 && u->head.state == HEAD_TOMBSTONE)) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, r == 0 ? "box %s was dropped" : "no box %s", name);
+        return error_hint(e, "ag-box ls shows the boxes of this store");
+    }
+    return r;
+}
+
+static int end(struct going_up *u, int r)
+{
+    enum box_state state = u->stack->record.state;
+    if (r == 0)
+        tell(u);
+    else if (state == BOX_ACQUIRED || state == BOX_PREPARING || state == BOX_MOUNTED)
+        give_back(u);
+    head_release(&u->head);
+    buf_release(&u->sealed);
+    return r;
+}
+
 int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error *e)
 {
     struct going_up u = { .stack = s, .options = o, .phase_ns = clock_boot_ns() };
     flow_lease(s, &u.lease);
-    int r = lease_read(&u.lease, o->accept_rollback, &u.head, e);
-    if (r == 0 && u.head.state == HEAD_TOMBSTONE)
-        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s was dropped", s->name);
-    else if (r == -ENOENT)
-        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+    int r = read_head(&u, e);
     if (r == 0)
         r = acquire(&u, e);
     if (r == 0) {
         phase(&u, "lease");
         r = bring_up(&u, e);
     }
+    return end(&u, r);
+}
+
+int flow_up_acquired(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    struct going_up u = { .stack = s, .options = o, .phase_ns = clock_boot_ns() };
+    flow_lease(s, &u.lease);
+    int r = mounts_down(s, true, e);
+    if (r == 0 && s->record.upper[0])
+        r = remove_tree(s->box_dir, s->record.upper, e);
     if (r == 0)
-        tell(&u);
-    else if (s->record.state == BOX_ACQUIRED || s->record.state == BOX_PREPARING || s->record.state == BOX_MOUNTED)
-        give_back(&u);
-    head_release(&u.head);
-    buf_release(&u.sealed);
-    return r;
+        r = read_head(&u, e);
+    if (r == 0)
+        r = take_hold(&u, e);
+    if (r == 0)
+        r = take_snapshot(&u, e);
+    if (r == 0)
+        r = bring_up(&u, e);
+    return end(&u, r);
 }

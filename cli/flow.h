@@ -25,7 +25,9 @@ int flow_snapshot(struct stack *s, struct error *e); /* live */
 void flow_lease(struct stack *s, struct lease *ret);        /* this node's view of the protocol, borrowed from the stack */
 int flow_resolve(struct stack *s, struct error *e);         /* what is in doubt, decided or ERROR_DOUBT; nothing pending: no request */
 int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error *e);
+int flow_up_acquired(struct stack *s, const struct flow_up_options *o, struct error *e); /* from acquired or preparing */
 int flow_park_held(struct stack *s, struct error *e);       /* from mounted, parking, full-held or moving */
+int flow_snapshot_held(struct stack *s, struct error *e);   /* from mounted or full-held */
 int flow_fork(struct stack *s, struct error *e);            /* fenced work into a verified fork */
 int flow_clean(struct stack *s, struct error *e);           /* P8, from parked; idempotent */
 int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "cli/mounts.h"
+#include "cli/place.h"
+#include "fusefs/overlay.h"
+#include "index/base/mem.h"
+#include "sync/hold.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* The state table of index/FORMAT.md, one function a command. */
+
+static int already_up(struct stack *s)
+{
+    ui_line(s->ui, "%s is up here already, at %s", s->name, s->record.path);
+    return 0;
+}
+
+/* Our lease was lost for good: from here on the work here is a fork's (rule L5). */
+static int fence(struct stack *s, struct error *e)
+{
+    ui_warn(s->ui, "the lease of %s is lost: another node has it, or has committed since; the work here becomes a fork", s->name);
+    return flow_set_state(s, BOX_FENCED, e);
+}
+
+/* Is the lease of the dirty work here still ours, or again? Sets the state to fenced when it is not. */
+static int verify_lease(struct stack *s, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = lease_resolve(&l, &head, e);
+    if (r < 0)
+        return r;
+    enum lease_standing standing = outcome_standing(&s->record, &head);
+    if (standing == LEASE_REGAIN) {
+        r = lease_regain(&l, &head, e);
+        if (r == 0)
+            return hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
+        if (r != -ESTALE)
+            return r;
+        standing = LEASE_LOST;
+    }
+    return standing == LEASE_OURS ? 0 : fence(s, e);
+}
+
+static int fork_then_fresh(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    int r = flow_fork(s, e);
+    if (r == 0)
+        r = flow_clean(s, e);
+    return r < 0 ? r : flow_up_fresh(s, o, e);
+}
+
+/* After a crash or reboot: the same upper over its own base (rule O4), also without the store. */
+static int remount(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    struct error why = { 0 };
+    int verified = verify_lease(s, &why);
+    if (verified < 0 && why.kind != ERROR_STORE) {
+        *e = why;
+        return verified;
+    }
+    if (s->record.state == BOX_FENCED)
+        return fork_then_fresh(s, o, e);
+    int r = mounts_down(s, true, e);
+    if (r == 0)
+        r = mounts_up(s, e);
+    if (r == 0)
+        r = mounts_show(s, e);
+    if (r < 0)
+        return r;
+    ui_field(s->ui, "lease_verified", json_boolean(verified == 0));
+    ui_line(s->ui, "%s is up again at %s, with the work that was here%s", s->name, s->record.path,
+            verified == 0 ? "" : " (lease unverified: the store cannot be reached)");
+    return 0;
+}
+
+static int up_mounted(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    enum mounts_state mounted;
+    int r = mounts_look(s, &mounted, e);
+    if (r < 0)
+        return r;
+    if (mounted == MOUNTS_SHOWN)
+        return already_up(s);
+    if (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY)
+        return remount(s, o, e);
+    r = mounts_show(s, e);
+    return r < 0 ? r : already_up(s);
+}
+
+/* A park that was stopped is called off: first no PUT of it may land any more, then the tree is writable again. */
+static int up_parking(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    int r = lease_settle(&l, e);
+    enum mounts_state mounted;
+    if (r == 0)
+        r = mounts_look(s, &mounted, e);
+    if (r == 0)
+        r = flow_set_state(s, BOX_MOUNTED, e);
+    if (r == 0 && (mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)) {
+        _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+        r = overlay_thaw(tree, e);
+    }
+    return r < 0 ? r : up_mounted(s, o, e);
+}
+
+static int up_moving(struct stack *s, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    int r = lease_settle(&l, e);
+    if (r < 0)
+        return r;
+    struct stat st;
+    if (s->record.aside && lstat(s->record.aside, &st) == 0) {
+        r = mounts_check_point(s->record.path, e);
+        if (r < 0)
+            return r;
+        rmdir(s->record.path);
+        if (rename(s->record.aside, s->record.path) < 0)
+            return error_set(e, ERROR_FAILED, -errno, "move %s back to %s", s->record.aside, s->record.path);
+        r = flow_sync_parent(s->record.path, e);
+        if (r < 0)
+            return r;
+    }
+    free(mem_steal(s->record.aside));
+    r = flow_set_state(s, BOX_FULL_HELD, e);
+    return r < 0 ? r : already_up(s);
+}
+
+int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    int r = flow_resolve(s, e);
+    if (r < 0)
+        return r;
+    switch (s->record.state) {
+    case BOX_NONE:
+    case BOX_MOVED_ASIDE:
+        return flow_up_fresh(s, o, e);
+    case BOX_PARKED:
+        r = flow_clean(s, e);
+        return r < 0 ? r : flow_up_fresh(s, o, e);
+    case BOX_TRACKING:
+        error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s does not exist yet: its first snapshot was not finished", s->name);
+        return error_hint(e, "ag-box track %s %s goes on with it", s->name, s->record.path);
+    case BOX_ACQUIRED:
+    case BOX_PREPARING:
+        return flow_up_acquired(s, o, e);
+    case BOX_FULL_HELD:
+        return already_up(s);
+    case BOX_MOUNTED:
+        return up_mounted(s, o, e);
+    case BOX_PARKING:
+        return up_parking(s, o, e);
+    case BOX_MOVING:
+        return up_moving(s, e);
+    case BOX_FENCED:
+        return fork_then_fresh(s, o, e);
+    case BOX_FILLING:
+    case BOX_STATE_COUNT:
+        break;
+    }
+    return error_say(e, ERROR_FAILED, -EINVAL, "box %s is in state %s", s->name, box_state_name(s->record.state));
+}
+
+/* Nothing of the box is here: was it parked by us, is it elsewhere, or is there none? */
+static int park_none(struct stack *s, struct error *e)
+{
+    if (!snapshot_id_none(&s->record.committed)) {
+        ui_line(s->ui, "%s is parked already", s->name);
+        return 0;
+    }
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = s->journal ? lease_read(&l, false, &head, e) : head_read(s->store, &s->seal, &head, e);
+    if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
+        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+    if (r < 0)
+        return r;
+    if (head.state == HEAD_HELD)
+        return error_say(e, ERROR_HELD, -EBUSY, "box %s is not here: it is held by %s", s->name, head.node);
+    ui_line(s->ui, "%s is not here, and free", s->name);
+    return 0;
+}
+
+/* The mounted work's lease, before it is stopped: a lost one makes a fork of it. */
+static int park_mine(struct stack *s, struct error *e)
+{
+    int r = verify_lease(s, e);
+    if (r == 0 && s->record.state != BOX_FENCED)
+        return flow_park_held(s, e);
+    return r < 0 ? r : flow_park(s, e);
+}
+
+static int park_fenced(struct stack *s, struct error *e)
+{
+    int r = flow_fork(s, e);
+    if (r == 0)
+        r = flow_clean(s, e);
+    if (r < 0)
+        return r;
+    error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost; the work here is kept as a fork", s->name);
+    error_hint(e, "ag-box ls --snapshots %s lists it; restore it, or make it the line with up --from", s->name);
+    return -ESTALE;
+}
+
+static int give_up_acquired(struct stack *s, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    int r = mounts_down(s, true, e);
+    if (r == 0)
+        r = lease_free(&l, BOX_PARKED, e);
+    if (r == 0)
+        r = flow_clean(s, e);
+    if (r == 0)
+        ui_line(s->ui, "%s is free again; nothing had been changed here", s->name);
+    return r;
+}
+
+int flow_park(struct stack *s, struct error *e)
+{
+    int r = flow_resolve(s, e);
+    if (r < 0)
+        return r;
+    switch (s->record.state) {
+    case BOX_NONE:
+    case BOX_MOVED_ASIDE:
+        return park_none(s, e);
+    case BOX_TRACKING:
+        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s: its first snapshot was not finished", s->name);
+    case BOX_ACQUIRED:
+    case BOX_PREPARING:
+        return give_up_acquired(s, e);
+    case BOX_FULL_HELD:
+    case BOX_MOUNTED:
+    case BOX_PARKING:
+    case BOX_MOVING:
+        return park_mine(s, e);
+    case BOX_PARKED:
+        ui_line(s->ui, "%s is parked already", s->name);
+        return flow_clean(s, e);
+    case BOX_FENCED:
+        return park_fenced(s, e);
+    case BOX_FILLING:
+    case BOX_STATE_COUNT:
+        break;
+    }
+    return error_say(e, ERROR_FAILED, -EINVAL, "box %s is in state %s", s->name, box_state_name(s->record.state));
+}
+
+int flow_snapshot(struct stack *s, struct error *e)
+{
+    int r = flow_resolve(s, e);
+    if (r < 0)
+        return r;
+    enum mounts_state mounted = MOUNTS_NONE;
+    switch (s->record.state) {
+    case BOX_MOUNTED:
+        r = mounts_look(s, &mounted, e);
+        if (r == 0 && (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY))
+            r = remount(s, &(struct flow_up_options){ 0 }, e);
+        return r < 0 ? r : flow_snapshot_held(s, e);
+    case BOX_FULL_HELD:
+        return flow_snapshot_held(s, e);
+    case BOX_FENCED:
+        return flow_fork(s, e);
+    case BOX_PARKED:
+        return flow_clean(s, e);
+    case BOX_NONE:
+    case BOX_TRACKING:
+    case BOX_ACQUIRED:
+    case BOX_PREPARING:
+    case BOX_FILLING:
+    case BOX_PARKING:
+    case BOX_MOVING:
+    case BOX_MOVED_ASIDE:
+    case BOX_STATE_COUNT:
+        break;
+    }
+    ui_line(s->ui, "%s: nothing to do (%s)", s->name, box_state_name(s->record.state));
+    return 0;
+}
