@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/daemon.h"
+
+#include "cli/place.h"
+#include "cli/renewal.h"
+#include "fusefs/access.h"
+#include "fusefs/control.h"
+#include "fusefs/hydrate.h"
+#include "fusefs/serve.h"
+#include "fusefs/supervisor.h"
+#include "index/base/clock.h"
+#include "index/base/fd.h"
+#include "index/base/log.h"
+#include "index/base/mem.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#define KNOWN_BATCH 1024
+
+struct daemon {
+    struct stack *stack;
+    struct view view;
+    struct serve *serve;
+    struct hydrate *hydrate;
+    struct access *access;
+    struct access_list first;
+    struct renewal *renewal;
+    struct control *control;
+    int stop_fd; /* of a full box: readable when it shall end */
+    struct known_extent known[KNOWN_BATCH];
+    size_t known_count;
+};
+
+static int flush_known(struct daemon *d, struct error *e)
+{
+    int r = d->known_count ? cache_known_add(d->stack->cache, d->known, d->known_count, e) : 0;
+    d->known_count = 0;
+    return r;
+}
+
+/* The base's content, for the next snapshot to refer to (rule S1). A cache that cannot take it costs only bytes. */
+static int on_extent(void *arg, const struct extent *x, struct error *e)
+{
+    struct daemon *d = arg;
+    (void)e;
+    d->known[d->known_count++] = (struct known_extent){ x->hash, x->length, x->frame, x->within };
+    if (d->known_count == KNOWN_BATCH)
+        flush_known(d, NULL);
+    return 0;
+}
+
+static void on_extents_done(void *arg)
+{
+    flush_known(arg, NULL);
+}
+
+static void on_touched(void *arg, uint64_t position)
+{
+    access_touch(((struct daemon *)arg)->access, position);
+}
+
+static void on_ready(void *arg)
+{
+    (void)arg;
+    supervisor_ready();
+}
+
+static void on_ended(void *arg)
+{
+    fetch_stop(((struct daemon *)arg)->stack->fetch);
+}
+
+static void add_hydration(struct daemon *d, json_t *answer)
+{
+    struct hydrate_progress p = { 0 };
+    double hydrated = 1;
+    if (d->hydrate) {
+        hydrate_get(d->hydrate, &p);
+        hydrated = p.phase == HYDRATE_DONE ? 1 : p.bytes_total ? (double)p.bytes_done / (double)p.bytes_total : 0;
+    }
+    json_object_set_new(answer, "hydrated", json_real(hydrated));
+    json_object_set_new(answer, "bytes_total", json_integer((json_int_t)p.bytes_total));
+    json_object_set_new(answer, "bytes_done", json_integer((json_int_t)p.bytes_done));
+}
+
+static int answer_status(void *arg, const json_t *request, json_t *answer, struct error *e)
+{
+    (void)request;
+    (void)e;
+    struct daemon *d = arg;
+    struct fetch_stats f = { 0 };
+    struct serve_stats v = { .daemon = getpid() };
+    if (d->stack->fetch)
+        fetch_get_stats(d->stack->fetch, &f);
+    if (d->serve)
+        serve_stats(d->serve, &v);
+    add_hydration(d, answer);
+    json_object_set_new(answer, "daemon_pid", json_integer(v.daemon));
+    json_object_set_new(answer, "supervisor_pid", json_integer(v.supervisor));
+    json_object_set_new(answer, "waiting_reads", json_integer((json_int_t)f.waiting_reads));
+    json_object_set_new(answer, "fetched_bytes", json_integer((json_int_t)f.bytes));
+    json_object_set_new(answer, "fetch_requests", json_integer((json_int_t)f.gets));
+    json_object_set_new(answer, "cache_bytes", json_integer(d->stack->cache ? (json_int_t)cache_bytes(d->stack->cache) : 0));
+    int64_t away = f.unreachable_since ? (clock_boot_ns() - f.unreachable_since) / 1000000000 : 0;
+    json_object_set_new(answer, "unreachable_s", json_integer(away));
+    json_object_set_new(answer, "lease", json_string(renewal_state_name(renewal_get(d->renewal))));
+    return 0;
+}
+
+static int answer_hydrate(void *arg, const json_t *request, json_t *answer, struct error *e)
+{
+    (void)request;
+    struct daemon *d = arg;
+    if (d->hydrate) {
+        hydrate_full_speed(d->hydrate);
+        int r = hydrate_wait(d->hydrate, e);
+        if (r < 0)
+            return r;
+    }
+    add_hydration(d, answer);
+    return 0;
+}
+
+/* What was touched first in this session, for the next snapshot (rule F6). */
+static int answer_access(void *arg, const json_t *request, json_t *answer, struct error *e)
+{
+    (void)request;
+    struct daemon *d = arg;
+    if (!d->access || access_count(d->access) == 0)
+        return 0;
+    _cleanup_(buf_release) struct buf list = { 0 };
+    int r = access_encode(d->access, d->view.tree, &list, e);
+    if (r == 0)
+        r = fd_replace(d->stack->box_dir, "access", list.data, list.len, e);
+    json_object_set_new(answer, "written", json_boolean(r == 0));
+    return r;
+}
+
+static int answer_stop(void *arg, const json_t *request, json_t *answer, struct error *e)
+{
+    (void)request;
+    (void)answer;
+    (void)e;
+    struct daemon *d = arg;
+    if (d->stop_fd >= 0)
+        eventfd_write(d->stop_fd, 1);
+    return 0;
+}
+
+static const struct control_handler handlers[] = { { "status", answer_status },
+                                                   { "hydrate", answer_hydrate },
+                                                   { "access", answer_access },
+                                                   { "stop", answer_stop },
+                                                   { 0 } };
+
+static int start_listening(struct daemon *d, struct error *e)
+{
+    struct stack *s = d->stack;
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    int r = renewal_start(s, &d->renewal, e);
+    return r < 0 ? r : control_start(path, handlers, d, &d->control, e);
+}
+
+static void load_access_list(struct daemon *d)
+{
+    if (!d->view.snapshot.access)
+        return;
+    struct frame *f = NULL;
+    struct error e = { 0 };
+    int r = source_get(view_source(&d->view), d->view.snapshot.access, FRAME_ACCESS, &f, &e);
+    if (r == 0)
+        r = access_decode((struct bytes){ f->data, f->len }, &d->first, &e);
+    if (r < 0)
+        log_warn("%s: the access list: %s", d->stack->name, e.text);
+    frame_drop(f);
+}
+
+static int start_hydration(struct daemon *d, struct error *e)
+{
+    load_access_list(d);
+    struct hydrate_config c = { .tree = d->view.tree,
+                                .source = view_source(&d->view),
+                                .first = d->first.paths,
+                                .first_count = d->first.count,
+                                .metadata_only = !d->stack->config->hydrate,
+                                .extent = on_extent,
+                                .extents_done = on_extents_done,
+                                .arg = d };
+    return hydrate_start(&c, &d->hydrate, e);
+}
+
+static int open_lower(struct daemon *d, struct error *e)
+{
+    int r = view_open_base(d->stack, &d->view, e);
+    if (r == 0)
+        r = access_new(tree_count(d->view.tree), &d->access, e);
+    if (r < 0)
+        return r;
+    struct serve_config c = { .tree = d->view.tree,
+                              .source = view_source(&d->view),
+                              .bytes = d->view.snapshot.bytes,
+                              .fuse_fd = SUPERVISOR_FUSE_FD,
+                              .slots_fd = SUPERVISOR_SLOTS_FD,
+                              .touched = on_touched,
+                              .ready = on_ready,
+                              .ended = on_ended,
+                              .arg = d };
+    return serve_new(&c, &d->serve, e);
+}
+
+static int run_lazy(struct daemon *d, struct error *e)
+{
+    int r = stack_content(d->stack, e);
+    if (r == 0)
+        r = open_lower(d, e);
+    if (r == 0)
+        r = start_listening(d, e);
+    if (r == 0)
+        r = start_hydration(d, e);
+    return r < 0 ? r : serve_run(d->serve, e);
+}
+
+static int run_full(struct daemon *d, struct error *e)
+{
+    d->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (d->stop_fd < 0)
+        return error_set(e, ERROR_FAILED, -errno, "eventfd");
+    int r = start_listening(d, e);
+    if (r < 0)
+        return r;
+    supervisor_ready();
+    struct pollfd p = { .fd = d->stop_fd, .events = POLLIN };
+    while (poll(&p, 1, -1) < 0 && errno == EINTR)
+        ;
+    return 0;
+}
+
+int daemon_run(struct stack *s, bool fuse, struct error *e)
+{
+    struct daemon *d = mem_new(1, sizeof(*d));
+    d->stack = s;
+    d->stop_fd = -1;
+    int r = fuse ? run_lazy(d, e) : run_full(d, e);
+    if (r < 0)
+        return r; /* threads may still use what is here: the process ends */
+    control_stop(d->control);
+    renewal_stop(d->renewal);
+    hydrate_free(d->hydrate);
+    serve_free(d->serve);
+    access_free(d->access);
+    access_list_release(&d->first);
+    view_close(&d->view);
+    if (d->stop_fd >= 0)
+        close(d->stop_fd);
+    free(d);
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/renewal.h"
+
+#include "cli/place.h"
+#include "index/base/log.h"
+#include "index/base/mem.h"
+#include "sync/lease.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#define RETRY_S          20
+#define HEAD_LOCK_WAIT_MS 2000
+
+struct renewal {
+    struct stack *stack;
+    struct journal *journal;
+    struct box_record record;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop;
+    _Atomic enum renewal_state state;
+};
+
+/* Whether to go on. */
+static bool renew(struct renewal *n)
+{
+    struct stack *s = n->stack;
+    struct error e = { 0 };
+    int r = journal_load(n->journal, &n->record, &e);
+    struct lease l = { .store = s->store,
+                       .seal = s->seal,
+                       .journal = n->journal,
+                       .record = &n->record,
+                       .box_dir = s->box_dir,
+                       .node = &s->node,
+                       .ttl_s = s->config->lease_ttl_s,
+                       .wait_ms = HEAD_LOCK_WAIT_MS,
+                       .daemon = true };
+    if (r == 0)
+        r = lease_renew(&l, &e);
+    if (r == 0) {
+        n->state = RENEWAL_HELD;
+    } else if (r == -ENOLCK) {
+        n->state = RENEWAL_ENDED;
+        return false;
+    } else if (e.kind == ERROR_HELD) {
+        n->state = RENEWAL_LOST;
+        log_warn("%s: the lease is lost: %s", s->name, e.text);
+        return false;
+    } else {
+        log_info("%s: renew the lease: %s", s->name, e.text);
+        return true;
+    }
+    return true;
+}
+
+static void wait_for(struct renewal *n, uint64_t seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)seconds;
+    pthread_mutex_lock(&n->lock);
+    while (!n->stop && pthread_cond_timedwait(&n->wake, &n->lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&n->lock);
+}
+
+static void *run(void *arg)
+{
+    struct renewal *n = arg;
+    uint64_t every = n->stack->config->lease_ttl_s / 8;
+    wait_for(n, every < RETRY_S ? every : RETRY_S); /* `up` has just written the head */
+    while (!n->stop && renew(n))
+        wait_for(n, n->state == RENEWAL_HELD ? every : every < RETRY_S ? every : RETRY_S);
+    return NULL;
+}
+
+static void release(struct renewal *n)
+{
+    box_record_release(&n->record);
+    journal_close(n->journal);
+    pthread_mutex_destroy(&n->lock);
+    pthread_cond_destroy(&n->wake);
+    free(n);
+}
+
+int renewal_start(struct stack *s, struct renewal **ret, struct error *e)
+{
+    struct renewal *n = mem_new(1, sizeof(*n));
+    n->stack = s;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&n->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&n->lock, NULL);
+    _cleanup_free_ char *path = place_box(s->config, s->name);
+    int r = journal_open(s->box_dir, path, false, &n->journal, e);
+    if (r == 0 && (r = -pthread_create(&n->thread, NULL, run, n)) < 0)
+        error_set(e, ERROR_FAILED, r, "start a thread");
+    if (r < 0) {
+        release(n);
+        return r;
+    }
+    *ret = n;
+    return 0;
+}
+
+enum renewal_state renewal_get(struct renewal *r)
+{
+    return r->state;
+}
+
+const char *renewal_state_name(enum renewal_state s)
+{
+    static const char *const names[] = { "unverified", "held", "lost", "ended" };
+    return names[s];
+}
+
+void renewal_stop(struct renewal *r)
+{
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->stop = true;
+    pthread_cond_signal(&r->wake);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->thread, NULL);
+    release(r);
+}
