@@ -32,7 +32,9 @@ static int supervise(struct cmd_context *c, struct error *e)
     char *argv[] = { self, (char *)(uintptr_t) "boxfs-serve", c->arguments[0], NULL };
     _cleanup_free_ char *point = place_in_run(c->config, c->arguments[0], "lower");
     _cleanup_free_ char *source = mem_printf("ag-box:%s", c->arguments[0]);
-    struct supervisor_config sc = { .mount_point = point, .source = source, .argv = argv, .ready_fd = SUPERVISOR_READY_FD };
+    struct supervisor_config sc = {
+        .mount_point = point, .source = source, .argv = argv, .ready_fd = SUPERVISOR_READY_FD
+    };
     return supervisor_run(&sc, e);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/stack.h"
+#include "index/base/mem.h"
 #include "sync/probe.h"
 
 #include <errno.h>
@@ -54,7 +55,8 @@ const struct cmd cmd_init = {
     .name = "init",
     .summary = "create the store, once for all nodes",
     .arguments = "",
-    .details = "Creates what BOX_STORE names, unless it exists. The store is first tested: of several writers racing for one\n"
-               "key exactly one must win, again and again; a store where two win would lose work and is refused.",
+    .details =
+        "Creates what BOX_STORE names, unless it exists. The store is first tested: of several writers racing for one\n"
+        "key exactly one must win, again and again; a store where two win would lose work and is refused.",
     .run = run,
 };

@@ -38,8 +38,8 @@ static int list_slots(struct stack *s, struct ui *ui, struct error *e)
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         ui_line(ui, "%s  %s  %s", slots[i].id, slots[i].created, slots[i].label);
-        json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "id", slots[i].id, "created", slots[i].created, "label",
-                                              slots[i].label));
+        json_array_append_new(
+            list, json_pack("{s:s,s:s,s:s}", "id", slots[i].id, "created", slots[i].created, "label", slots[i].label));
     }
     ui_field(ui, "slots", list);
     return 0;
@@ -70,8 +70,9 @@ static int change(struct stack *s, struct cmd_context *c, const char *verb, stru
     explicit_bzero(password, sizeof(password));
     if (r < 0)
         return r;
-    ui_line(c->ui, strcmp(verb, "passwd") == 0 ? "the password is changed; put the new one into %s/env on every node"
-                                               : "another password opens the store now",
+    ui_line(c->ui,
+            strcmp(verb, "passwd") == 0 ? "the password is changed; put the new one into %s/env on every node"
+                                        : "another password opens the store now",
             c->config->config_dir);
     return 0;
 }
@@ -105,8 +106,9 @@ const struct cmd cmd_key = {
     .name = "key",
     .summary = "change, add, remove or export the store's keys",
     .arguments = "passwd|add|remove SLOT|list|export",
-    .details = "A new password comes from BOX_NEW_PASSWORD or standard input, never from the command line. The last slot\n"
-               "stays. `export` prints a recovery text that opens the store without any password: keep it offline.",
+    .details =
+        "A new password comes from BOX_NEW_PASSWORD or standard input, never from the command line. The last slot\n"
+        "stays. `export` prints a recovery text that opens the store without any password: keep it offline.",
     .arguments_min = 1,
     .arguments_max = 2,
     .options = { { "label", CMD_TEXT, CMD_OPTION(label), "TEXT", "a word to know the new slot by (add)" } },

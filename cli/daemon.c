@@ -25,7 +25,8 @@ struct daemon {
     struct serve *serve;
     struct hydrate *hydrate;
     struct access *access;
-    struct access_list first;
+    char **first; /* paths that the last session touched first */
+    size_t first_count;
     struct renewal *renewal;
     struct control *control;
     int stop_fd; /* of a full box: readable when it shall end */
@@ -102,7 +103,8 @@ static int answer_status(void *arg, const json_t *request, json_t *answer, struc
     json_object_set_new(answer, "waiting_reads", json_integer((json_int_t)f.waiting_reads));
     json_object_set_new(answer, "fetched_bytes", json_integer((json_int_t)f.bytes));
     json_object_set_new(answer, "fetch_requests", json_integer((json_int_t)f.gets));
-    json_object_set_new(answer, "cache_bytes", json_integer(d->stack->cache ? (json_int_t)cache_bytes(d->stack->cache) : 0));
+    json_object_set_new(answer, "cache_bytes",
+                        json_integer(d->stack->cache ? (json_int_t)cache_bytes(d->stack->cache) : 0));
     int64_t away = f.unreachable_since ? (clock_boot_ns() - f.unreachable_since) / 1000000000 : 0;
     json_object_set_new(answer, "unreachable_s", json_integer(away));
     json_object_set_new(answer, "lease", json_string(renewal_state_name(renewal_get(d->renewal))));
@@ -165,16 +167,14 @@ static int start_listening(struct daemon *d, struct error *e)
 
 static void load_access_list(struct daemon *d)
 {
-    if (!d->view.snapshot.access)
-        return;
-    struct frame *f = NULL;
+    const struct snapshot_frames *f = &d->view.snapshot.access;
+    _cleanup_(buf_release) struct buf raw = { 0 };
     struct error e = { 0 };
-    int r = source_get(view_source(&d->view), d->view.snapshot.access, FRAME_ACCESS, &f, &e);
-    if (r == 0)
-        r = access_decode((struct bytes){ f->data, f->len }, &d->first, &e);
+    int r = f->count ? source_join(view_source(&d->view), f->frames, f->count, FRAME_ACCESS, ACCESS_MAX, &raw, &e) : 0;
+    if (r == 0 && raw.len)
+        r = access_decode(buf_bytes(&raw), &d->first, &d->first_count, &e);
     if (r < 0)
         log_warn("%s: the access list: %s", d->stack->name, e.text);
-    frame_drop(f);
 }
 
 static int start_hydration(struct daemon *d, struct error *e)
@@ -182,8 +182,8 @@ static int start_hydration(struct daemon *d, struct error *e)
     load_access_list(d);
     struct hydrate_config c = { .tree = d->view.tree,
                                 .source = view_source(&d->view),
-                                .first = d->first.paths,
-                                .first_count = d->first.count,
+                                .first = d->first,
+                                .first_count = d->first_count,
                                 .metadata_only = !d->stack->config->hydrate,
                                 .extent = on_extent,
                                 .extents_done = on_extents_done,
@@ -250,7 +250,7 @@ int daemon_run(struct stack *s, bool fuse, struct error *e)
     hydrate_free(d->hydrate);
     serve_free(d->serve);
     access_free(d->access);
-    access_list_release(&d->first);
+    access_free(d->first, d->first_count);
     view_close(&d->view);
     if (d->stop_fd >= 0)
         close(d->stop_fd);

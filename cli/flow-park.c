@@ -40,8 +40,8 @@ static int refuse_writers(struct stack *s, const char *root, const char *below, 
     }
     ui_field(s->ui, "holders", list);
     if (count)
-        error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %d %s writes %s%s", s->name, (int)found[0].pid, found[0].program,
-                  found[0].path, count > 1 ? ", and others" : "");
+        error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %d %s writes %s%s", s->name, (int)found[0].pid,
+                  found[0].program, found[0].path, count > 1 ? ", and others" : "");
     else
         error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %s", s->name, none);
     error_hint(e, "end what writes there, then park again; nothing has changed");
@@ -90,7 +90,9 @@ static int commit(struct stack *s, const struct saved *saved, const struct meta 
     flow_lease(s, &l);
     if (!saved->changed)
         return lease_free(&l, BOX_PARKED, e);
-    struct lease_commit c = { .root = saved->id, .pin = meta->pin, .path = meta->path, .frees = true, .then = BOX_PARKED };
+    struct lease_commit c = {
+        .root = saved->id, .pin = meta->pin, .path = meta->path, .frees = true, .then = BOX_PARKED
+    };
     int r = lease_commit(&l, &c, e);
     return r < 0 ? r : journal_packs_clear(s->journal, e);
 }
@@ -147,7 +149,8 @@ static int park_lazy(struct stack *s, struct error *e)
     return r < 0 ? r : save_and_commit(s, &base, NULL, e);
 }
 
-/* T3: the directory moves aside before it is walked, so that whoever comes by its path later finds nothing to write to. */
+/* T3: the directory moves aside before it is walked, so that whoever comes by its path later finds nothing to write to.
+ */
 static int move_aside(struct stack *s, struct error *e)
 {
     struct stat st;

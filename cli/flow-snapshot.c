@@ -16,7 +16,8 @@ static void tell(struct stack *s, const struct saved *saved)
     ui_field(s->ui, "changed", json_boolean(saved->changed));
     ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
     if (saved->changed)
-        ui_line(s->ui, "%s: snapshot %.8s, %s sent (files were read one by one, not at one instant)", s->name, id, size);
+        ui_line(s->ui, "%s: snapshot %.8s, %s sent (files were read one by one, not at one instant)", s->name, id,
+                size);
     else
         ui_line(s->ui, "%s: nothing has changed since snapshot %.8s", s->name, id);
 }

@@ -22,7 +22,8 @@ static int already_up(struct stack *s)
 /* Our lease was lost for good: from here on the work here is a fork's (rule L5). */
 static int fence(struct stack *s, struct error *e)
 {
-    ui_warn(s->ui, "the lease of %s is lost: another node has it, or has committed since; the work here becomes a fork", s->name);
+    ui_warn(s->ui, "the lease of %s is lost: another node has it, or has committed since; the work here becomes a fork",
+            s->name);
     return flow_set_state(s, BOX_FENCED, e);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "cli/project.h"
+#include "fusefs/joins.h"
 #include "index/base/clock.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
@@ -11,7 +12,7 @@
 #include "index/base/remove.h"
 #include "index/base/text.h"
 #include "index/base/together.h"
-#include "fusefs/joins.h"
+#include "index/links.h"
 #include "sync/hold.h"
 
 #include <errno.h>
@@ -94,7 +95,9 @@ static int acquire(struct going_up *u, struct error *e)
     r = stack_save_record(s, e);
     if (r < 0)
         return r;
-    struct together calls[] = { { .run = take_lease, .arg = u }, { .run = take_hold, .arg = u }, { .run = take_snapshot, .arg = u } };
+    struct together calls[] = { { .run = take_lease, .arg = u },
+                                { .run = take_hold, .arg = u },
+                                { .run = take_snapshot, .arg = u } };
     return together_run(calls, foreign ? 2 : 3, e);
 }
 
@@ -131,15 +134,15 @@ static int prepare(struct going_up *u, struct snapshot *ret, struct error *e)
 
 static int join_names(struct stack *s, struct view *v, struct error *e)
 {
-    if (!v->snapshot.links)
+    const struct snapshot_frames *links = &v->snapshot.links;
+    if (links->count == 0)
         return 0;
-    struct frame *f = NULL;
+    _cleanup_(buf_release) struct buf raw = { 0 };
+    int r = source_join(view_source(v), links->frames, links->count, FRAME_LINKS, LINKS_MAX, &raw, e);
     struct link_group *groups = NULL;
     size_t count = 0;
-    int r = source_get(view_source(v), v->snapshot.links, FRAME_LINKS, &f, e);
     if (r == 0)
-        r = links_decode((struct bytes){ f->data, f->len }, &groups, &count, e);
-    frame_drop(f);
+        r = links_decode(buf_bytes(&raw), &groups, &count, e);
     if (r < 0)
         return r;
     _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
@@ -172,7 +175,7 @@ static int bring_up(struct going_up *u, struct error *e)
     r = join_names(s, &v, e);
     if (r < 0)
         return r;
-    if (v.snapshot.links)
+    if (v.snapshot.links.count)
         phase(u, "links");
     s->record.state = BOX_MOUNTED;
     r = stack_save_record(s, e);
@@ -189,7 +192,8 @@ static void give_back(struct going_up *u)
         remove_tree(s->box_dir, s->record.upper, &ignored);
     s->record.upper[0] = '\0';
     if (lease_free(&u->lease, BOX_NONE, &ignored) < 0) {
-        ui_warn(s->ui, "the lease of %s could not be given back (%s); `ag-box park %s` will", s->name, ignored.text, s->name);
+        ui_warn(s->ui, "the lease of %s could not be given back (%s); `ag-box park %s` will", s->name, ignored.text,
+                s->name);
         return;
     }
     hold_remove(s->store, s->name, &s->record.writer, &ignored);
@@ -203,7 +207,8 @@ static void tell(struct going_up *u)
     char id[SNAPSHOT_ID_TEXT], age[16];
     snapshot_id_text(&u->head.root, id);
     text_duration(age, (uint64_t)(u->head.age_ns > 0 ? u->head.age_ns : 0) / 1000000);
-    ui_line(ui, "%s is up at %s: snapshot %.8s of %s ago, from %s", u->stack->name, u->head.path, id, age, u->head.node);
+    ui_line(ui, "%s is up at %s: snapshot %.8s of %s ago, from %s", u->stack->name, u->head.path, id, age,
+            u->head.node);
     ui_field_text(ui, "snapshot", id);
     ui_field_text(ui, "from_node", u->head.node);
     ui_field_integer(ui, "age_ms", u->head.age_ns / 1000000);

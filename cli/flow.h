@@ -4,8 +4,8 @@
 /*
  * flow - the long commands, step by step as the crash tables of index/FORMAT.md have them.
  *
- * Each takes a stack whose store and box are open (and locked). flow_track, flow_up, flow_park and flow_snapshot look at
- * the state table first: they resolve what is in doubt and go on from wherever an earlier command was stopped.
+ * Each takes a stack whose store and box are open (and locked). flow_track, flow_up, flow_park and flow_snapshot look
+ * at the state table first: they resolve what is in doubt and go on from wherever an earlier command was stopped.
  */
 
 #include "cli/saving.h"
@@ -22,15 +22,18 @@ int flow_park(struct stack *s, struct error *e);
 int flow_snapshot(struct stack *s, struct error *e); /* live */
 
 /* Parts that several of them use. */
-void flow_lease(struct stack *s, struct lease *ret);        /* this node's view of the protocol, borrowed from the stack */
-int flow_resolve(struct stack *s, struct error *e);         /* what is in doubt, decided or ERROR_DOUBT; nothing pending: no request */
+void flow_lease(struct stack *s, struct lease *ret); /* this node's view of the protocol, borrowed from the stack */
+int flow_resolve(struct stack *s,
+                 struct error *e); /* what is in doubt, decided or ERROR_DOUBT; nothing pending: no request */
 int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error *e);
-int flow_up_acquired(struct stack *s, const struct flow_up_options *o, struct error *e); /* from acquired or preparing */
-int flow_park_held(struct stack *s, struct error *e);       /* from mounted, parking, full-held or moving */
-int flow_snapshot_held(struct stack *s, struct error *e);   /* from mounted or full-held */
-int flow_fork(struct stack *s, struct error *e);            /* fenced work into a verified fork */
-int flow_clean(struct stack *s, struct error *e);           /* P8, from parked; idempotent */
+int flow_up_acquired(struct stack *s, const struct flow_up_options *o,
+                     struct error *e);                    /* from acquired or preparing */
+int flow_park_held(struct stack *s, struct error *e);     /* from mounted, parking, full-held or moving */
+int flow_snapshot_held(struct stack *s, struct error *e); /* from mounted or full-held */
+int flow_fork(struct stack *s, struct error *e);          /* fenced work into a verified fork */
+int flow_clean(struct stack *s, struct error *e);         /* P8, from parked; idempotent */
 int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e);
 int flow_set_state(struct stack *s, enum box_state state, struct error *e);
-int flow_sync_parent(const char *path, struct error *e);    /* fsync of the directory that holds path */
-int flow_keep_committed(struct stack *s, const struct snapshot *n, struct error *e); /* beside the journal, for the next save */
+int flow_sync_parent(const char *path, struct error *e); /* fsync of the directory that holds path */
+int flow_keep_committed(struct stack *s, const struct snapshot *n,
+                        struct error *e); /* beside the journal, for the next save */

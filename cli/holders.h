@@ -2,10 +2,12 @@
 #pragma once
 
 /*
- * holders - which processes would still write into a tree: files open for writing, and shared writable mappings (rule P1).
+ * holders - which processes would still write into a tree: files open for writing, and shared writable mappings (rule
+ * P1).
  *
  * Looks through /proc at every process, in every mount namespace, ours excepted. What goes away while we look is passed
- * over. For the message of a refused park; the refusal itself is the kernel's (P3) or, for a plain directory, this list.
+ * over. For the message of a refused park; the refusal itself is the kernel's (P3) or, for a plain directory, this
+ * list.
  */
 
 #include "index/base/error.h"
@@ -20,7 +22,7 @@ struct holder {
 };
 
 /*
- * below: a plain directory's path, only files under it count; NULL: every file of the device. Fills at most *count, sets
- * *count to how many there are in ret.
+ * below: a plain directory's path, only files under it count; NULL: every file of the device. Fills at most *count,
+ * sets *count to how many there are in ret.
  */
 int holders_find(dev_t device, const char *below, struct holder *ret, size_t *count, struct error *e);

@@ -47,7 +47,9 @@ static struct paths paths_of(const struct stack *s)
 
 static struct overlay overlay_of(const struct paths *p)
 {
-    return (struct overlay){ .lower = p->lower, .upper = p->upper, .work = p->work, .target = p->tree, .source = p->source };
+    return (struct overlay){
+        .lower = p->lower, .upper = p->upper, .work = p->work, .target = p->tree, .source = p->source
+    };
 }
 
 /* found: something is mounted at path; ours: of this type. */

@@ -4,23 +4,25 @@
 /*
  * mounts - the mounts of one lazy box on this node: lower (FUSE), overlay, and the project's bind at its own path.
  *
- * What is mounted is never remembered, only read from mountinfo. mounts_up brings up lower and overlay over the journal's
- * base and upper (the sealed base lies in the box's directory); nobody sees the tree until mounts_show binds it.
+ * What is mounted is never remembered, only read from mountinfo. mounts_up brings up lower and overlay over the
+ * journal's base and upper (the sealed base lies in the box's directory); nobody sees the tree until mounts_show binds
+ * it.
  */
 
 #include "cli/stack.h"
 
 enum mounts_state {
-    MOUNTS_NONE,    /* nothing is mounted */
-    MOUNTS_PARTLY,  /* something is, but the tree is not usable */
-    MOUNTS_TREE,    /* lower and overlay, but not at the project's path */
+    MOUNTS_NONE,   /* nothing is mounted */
+    MOUNTS_PARTLY, /* something is, but the tree is not usable */
+    MOUNTS_TREE,   /* lower and overlay, but not at the project's path */
     MOUNTS_SHOWN,
 };
 
 int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e);
 int mounts_up(struct stack *s, struct error *e);
 int mounts_show(struct stack *s, struct error *e);
-/* Takes all of it away again. detach: also when it is in use (what uses it keeps it until it ends). Absent parts are fine. */
+/* Takes all of it away again. detach: also when it is in use (what uses it keeps it until it ends). Absent parts are
+ * fine. */
 int mounts_down(struct stack *s, bool detach, struct error *e);
 
 /* Before a lease is asked for: may the tree be shown at path? -EBUSY, ERROR_BUSY with the reason. */

@@ -30,15 +30,17 @@ static int refuse_own(struct stack *s, const char *path, struct error *e)
     const char *store = c->store && strncmp(c->store, "file://", 7) == 0 ? c->store + 7 : NULL;
     const struct {
         const char *path, *what;
-    } own[] = { { c->state_dir, "state" }, { c->config_dir, "configuration" }, { c->run_dir, "run" }, { store, "store" } };
+    } own[] = {
+        { c->state_dir, "state" }, { c->config_dir, "configuration" }, { c->run_dir, "run" }, { store, "store" }
+    };
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
         if (!own[i].path)
             continue;
         _cleanup_free_ char *resolved = realpath(own[i].path, NULL);
         const char *at = resolved ? resolved : own[i].path;
         if (covers(path, at) || covers(at, path)) {
-            error_say(e, ERROR_USAGE, -EINVAL, "%s: ag-box's own %s directory %s is there, and cannot be in a box", path,
-                      own[i].what, at);
+            error_say(e, ERROR_USAGE, -EINVAL, "%s: ag-box's own %s directory %s is there, and cannot be in a box",
+                      path, own[i].what, at);
             return error_hint(e, "track a directory that holds none of ag-box's own");
         }
     }
@@ -86,7 +88,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int project_each_box(struct stack *s, int (*each)(void *arg, const char *name, struct error *e), void *arg, struct error *e)
+int project_each_box(struct stack *s, int (*each)(void *arg, const char *name, struct error *e), void *arg,
+                     struct error *e)
 {
     _cleanup_free_ char *path = mem_printf("%s/box", s->config->state_dir);
     DIR *d = opendir(path);

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define RETRY_S          20
+#define RETRY_S 20
 #define HEAD_LOCK_WAIT_MS 2000
 
 struct renewal {

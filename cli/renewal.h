@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * renewal - the thread that keeps a held lease alive (rule L3): once at its start, then every eighth of the time to live
- * (15 minutes of the default 2 hours), sooner again after a failure. It stops by itself when the lease is lost or freed.
+ * renewal - the thread that keeps a held lease alive (rule L3): once at its start, then every eighth of the time to
+ * live (15 minutes of the default 2 hours), sooner again after a failure. It stops by itself when the lease is lost or
+ * freed.
  */
 
 #include "cli/stack.h"

@@ -4,10 +4,12 @@
 /*
  * saving - the box's working tree as it stands, into a snapshot in the store: walker, compare and save put together.
  *
- * Needs the stack's store, box and content, and a hold (record.writer) that the packs can lie under. The head is not touched.
+ * Needs the stack's store, box and content, and a hold (record.writer) that the packs can lie under. The head is not
+ * touched.
  */
 
 #include "cli/view.h"
+#include "index/exclude.h"
 #include "index/meta.h"
 #include "sync/save.h"
 
@@ -22,9 +24,9 @@ struct saving_config {
 };
 
 struct saved {
-    struct snapshot_id id; /* the parent's when nothing changed */
+    struct snapshot_id id;    /* the parent's when nothing changed */
     struct snapshot snapshot; /* filled when changed */
-    bool changed, pinned;  /* pinned: meta was given its pin here */
+    bool changed, pinned;     /* pinned: meta was given its pin here */
     struct push_stats stats;
     uint64_t sockets, excluded;
 };

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define COMMAND_WAIT_MS   10000
+#define COMMAND_WAIT_MS 10000
 #define BACKGROUND_THREADS 4
 
 int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e)
@@ -30,7 +30,8 @@ int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct er
     if (s->state_dir < 0 || fstat(s->state_dir, &st) < 0)
         return error_set(e, ERROR_FAILED, -errno, "open %s", c->state_dir);
     if (st.st_mode & 022) {
-        error_say(e, ERROR_USAGE, -EPERM, "%s: others can write it (mode %04o)", c->state_dir, (unsigned)st.st_mode & 07777);
+        error_say(e, ERROR_USAGE, -EPERM, "%s: others can write it (mode %04o)", c->state_dir,
+                  (unsigned)st.st_mode & 07777);
         return error_hint(e, "chmod 700 %s", c->state_dir);
     }
     return node_open(s->state_dir, c->node, NULL, &s->node, e);
@@ -58,11 +59,11 @@ static int unlock(struct stack *s, struct error *e)
     if (dir < 0)
         return dir;
     _cleanup_(buf_release) struct buf config = { 0 };
-    if (fd_read_file(dir, KEYS_OBJECT, KEYS_CONFIG_MAX, &config, NULL) == 0 &&
+    if (fd_read_file(dir, KEYS_OBJECT, KEYS_OBJECT_MAX, &config, NULL) == 0 &&
         keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, NULL) == 0)
         return 0;
 
-    int r = store_get(s->store, KEYS_OBJECT, 0, 0, KEYS_CONFIG_MAX, &config, NULL, e);
+    int r = store_get(s->store, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, &config, NULL, e);
     if (r == -ENOENT) {
         error_say(e, ERROR_USAGE, -ENOENT, "%s is not initialised", s->store->description);
         return error_hint(e, "ag-box init creates it");
@@ -94,11 +95,19 @@ int stack_store(struct stack *s, struct error *e)
     return 0;
 }
 
+int stack_check_name(const char *name, struct error *e)
+{
+    if (text_is_name(name) && strcmp(name, "globals") != 0)
+        return 0;
+    return error_say(e, ERROR_USAGE, -EINVAL,
+                     "'%s' is no box name ([A-Za-z0-9][A-Za-z0-9._-]{0,62}, no '..', not globals)", name);
+}
+
 static int open_box_directory(struct stack *s, const char *name, bool create, struct error *e)
 {
-    if (!text_is_name(name) || strcmp(name, "globals") == 0)
-        return error_say(e, ERROR_USAGE, -EINVAL, "'%s' is no box name ([A-Za-z0-9][A-Za-z0-9._-]{0,62}, no '..', not globals)",
-                         name);
+    int checked = stack_check_name(name, e);
+    if (checked < 0)
+        return checked;
     snprintf(s->name, sizeof(s->name), "%s", name);
     s->seal.box = s->name;
     s->seal.keys = &s->keys;
@@ -155,8 +164,11 @@ int stack_content(struct stack *s, struct error *e)
     int r = cache_open(path, s->name, limit, &s->cache, e);
     if (r < 0)
         return r;
-    struct fetch_config c = { .store = s->store, .seal = s->seal, .cache = s->cache,
-                              .timeout_s = (unsigned)s->config->fetch_timeout_s, .background_threads = BACKGROUND_THREADS };
+    struct fetch_config c = { .store = s->store,
+                              .seal = s->seal,
+                              .cache = s->cache,
+                              .timeout_s = (unsigned)s->config->fetch_timeout_s,
+                              .background_threads = BACKGROUND_THREADS };
     return fetch_new(&c, &s->fetch, e);
 }
 

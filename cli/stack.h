@@ -4,8 +4,8 @@
 /*
  * stack - the parts of the program put together for one command: store, keys, one box's journal, cache and fetch.
  *
- * `_cleanup_(stack_close) struct stack s = STACK_NONE;` then the parts a command needs, in the order of the functions below.
- * Each opens what is missing and nothing twice. stack_close lets go in the reverse order.
+ * `_cleanup_(stack_close) struct stack s = STACK_NONE;` then the parts a command needs, in the order of the functions
+ * below. Each opens what is missing and nothing twice. stack_close lets go in the reverse order.
  */
 
 #include "cli/config.h"
@@ -35,17 +35,21 @@ struct stack {
     struct fetch *fetch;
 };
 
-#define STACK_NONE { .state_dir = -1, .box_dir = -1, .command_lock = -1 }
+#define STACK_NONE                                                                                                     \
+    {                                                                                                                  \
+        .state_dir = -1, .box_dir = -1, .command_lock = -1                                                             \
+    }
 
 /* The state directory, made if absent (0700; a loose mode is refused). */
 int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e);
-/* Store and keys. A copy of config and the unwrapped key are kept on this node (rule F5); config is fetched only if they do not
- * open with the password. */
+/* Store and keys. A copy of config and the unwrapped key are kept on this node (rule F5); config is fetched only if
+ * they do not open with the password. */
 int stack_store(struct stack *s, struct error *e);
 /*
- * The box's directory, its `command` lock (waits 10 s for another command, then ERROR_BUSY) and its journal. create: makes them;
- * otherwise a box unknown here leaves journal NULL and the record BOX_NONE. Checks the name.
+ * The box's directory, its `command` lock (waits 10 s for another command, then ERROR_BUSY) and its journal. create:
+ * makes them; otherwise a box unknown here leaves journal NULL and the record BOX_NONE. Checks the name.
  */
+int stack_check_name(const char *name, struct error *e); /* ERROR_USAGE unless it may be a box's */
 int stack_box(struct stack *s, const char *name, bool create, struct error *e);
 /* As stack_box, without the lock and read-only: for status and ls. */
 int stack_peek(struct stack *s, const char *name, struct error *e);

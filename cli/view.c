@@ -24,7 +24,8 @@ int view_open_id(struct stack *stack, const struct snapshot_id *id, struct view 
     return r < 0 ? r : view_open(stack, &s, ret, e);
 }
 
-static int open_file(struct stack *stack, const char *name, const struct snapshot_id *id, struct view *ret, struct error *e)
+static int open_file(struct stack *stack, const char *name, const struct snapshot_id *id, struct view *ret,
+                     struct error *e)
 {
     _cleanup_(buf_release) struct buf sealed = { 0 };
     struct snapshot s = { 0 };

@@ -4,10 +4,12 @@
 /*
  * view - one snapshot opened for reading: the object, a source that answers its inlined pages itself, and its tree.
  *
- * `_cleanup_(view_close) struct view v = { 0 };`. The stack must outlive it. Used by the daemon, park, restore, mount, check.
+ * `_cleanup_(view_close) struct view v = { 0 };`. The stack must outlive it. Used by the daemon, park, restore, mount,
+ * check.
  */
 
 #include "cli/stack.h"
+#include "index/inline.h"
 #include "index/tree.h"
 #include "sync/snapshots.h"
 

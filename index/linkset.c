@@ -38,8 +38,7 @@ void linkset_free(struct linkset *s)
     if (!s)
         return;
     struct later_name *n, *next;
-    HASH_ITER(hh, s->names, n, next)
-    {
+    HASH_ITER (hh, s->names, n, next) {
         remove_name(s, n);
     }
     free(s);
@@ -65,8 +64,7 @@ void linkset_remove(struct linkset *s, struct bytes path)
 void linkset_remove_below(struct linkset *s, struct bytes key_prefix)
 {
     struct later_name *n, *next;
-    HASH_ITER(hh, s->names, n, next)
-    {
+    HASH_ITER (hh, s->names, n, next) {
         if (n->key.len >= key_prefix.len && memcmp(n->key.data, key_prefix.data, key_prefix.len) == 0)
             remove_name(s, n);
     }

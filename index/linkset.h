@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * linkset - which names are one inode, while a tree changes: from the base's link groups and the changes to the new ones.
+ * linkset - which names are one inode, while a tree changes: from the base's link groups and the changes to the new
+ * ones.
  *
  * Holds every later name with the first name it points to (as ENTRY_LINK records do); a group is a first name and all
  * names that point to it. Paths are copied. One thread.
  */
 
-#include "index/snapshot.h"
+#include "index/links.h"
 
 struct linkset;
 

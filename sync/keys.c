@@ -132,7 +132,7 @@ int keys_open_bytes(struct bytes config, const char *password, int cache_dir, st
 static int get_config(struct store *s, struct buf *ret, struct store_info *ret_info, struct error *e)
 {
     struct error why = { 0 };
-    int r = store_get(s, KEYS_OBJECT, 0, 0, SLOTS_OBJECT_MAX, ret, ret_info, &why);
+    int r = store_get(s, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, ret, ret_info, &why);
     if (r == -ENOENT) {
         error_say(e, ERROR_USAGE, r, "the store is not initialised: %s", why.text);
         error_hint(e, "run: ag-box init");
@@ -159,7 +159,7 @@ static int put_config(struct store *s, const struct slots *slots, const char *et
     int r = store_put(s, KEYS_OBJECT, buf_bytes(&config), etag ? STORE_IF_MATCH : STORE_IF_ABSENT, etag, NULL, e);
     if (r == 0 || r == -EACCES || r == -ECANCELED)
         return r;
-    if (store_get(s, KEYS_OBJECT, 0, 0, SLOTS_OBJECT_MAX, &now, NULL, NULL) == 0 &&
+    if (store_get(s, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, &now, NULL, NULL) == 0 &&
         bytes_compare(buf_bytes(&config), buf_bytes(&now)) == 0)
         return 0;
     if (r == -ESTALE && etag)

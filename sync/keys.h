@@ -15,6 +15,7 @@
 #include "sync/store.h"
 
 #define KEYS_OBJECT "config"
+#define KEYS_OBJECT_MAX (64u * 1024)
 #define KEYS_SLOTS_MAX 16
 #define STORE_FORMAT 1
 

@@ -5,6 +5,7 @@
 #include "index/base/mem.h"
 #include "index/grow.h"
 #include "index/inline.h"
+#include "index/links.h"
 #include "index/linkset.h"
 #include "index/stat-cache.h"
 
@@ -33,8 +34,7 @@ struct save {
     struct push *push;
     struct grow *grow;
     struct linkset *links;
-    struct buf base_links;      /* the encoded groups of the base, to see whether they changed */
-    struct locator links_frame; /* of the base */
+    struct buf base_links; /* the encoded groups of the base, to see whether they changed */
     struct pending *first, **last;
     size_t queued;
     struct totals totals;
@@ -79,22 +79,20 @@ static int emit_page(void *arg, struct bytes page, uint8_t level, struct locator
 static int load_base_links(struct save *s, struct error *e)
 {
     const struct snapshot *base = s->config.base;
-    if (!base || !base->links)
+    if (!base || base->links.count == 0)
         return 0;
-    struct frame *f = NULL;
-    int r = source_get(s->config.source, base->links, FRAME_LINKS, &f, e);
+    int r =
+        source_join(s->config.source, base->links.frames, base->links.count, FRAME_LINKS, LINKS_MAX, &s->base_links, e);
     if (r < 0)
         return r;
     struct link_group *groups = NULL;
     size_t count = 0;
-    r = links_decode((struct bytes){ f->data, f->len }, &groups, &count, e);
-    if (r == 0) {
-        linkset_load(s->links, groups, count);
-        buf_add(&s->base_links, f->data, f->len);
-        links_free(groups, count);
-    }
-    frame_drop(f);
-    return r;
+    r = links_decode(buf_bytes(&s->base_links), &groups, &count, e);
+    if (r < 0)
+        return r;
+    linkset_load(s->links, groups, count);
+    links_free(groups, count);
+    return 0;
 }
 
 int save_new(const struct save_config *c, struct save **ret, struct error *e)
@@ -260,38 +258,53 @@ int save_change(void *save, const struct change *c, struct error *e)
     return drain(s, false, e);
 }
 
+/* A string of bytes as frames. */
+static int put_frames(struct save *s, enum frame_kind kind, struct bytes raw, struct snapshot_frames *ret,
+                      struct error *e)
+{
+    ret->frames = mem_new(raw.len / FRAME_RAW_MAX + 1, sizeof(*ret->frames));
+    for (size_t at = 0; at < raw.len; at += FRAME_RAW_MAX) {
+        size_t n = raw.len - at < FRAME_RAW_MAX ? raw.len - at : FRAME_RAW_MAX;
+        int r = push_meta(s->push, kind, (struct bytes){ raw.data + at, n }, &ret->frames[ret->count], e);
+        if (r < 0)
+            return r;
+        ret->count++;
+    }
+    return 0;
+}
+
+static void copy_frames(const struct snapshot_frames *from, struct snapshot_frames *to)
+{
+    to->frames = mem_copy(from->frames, from->count * sizeof(*from->frames));
+    to->count = from->count;
+}
+
 static int put_links(struct save *s, struct snapshot *n, struct error *e)
 {
     struct link_group *groups = NULL;
     size_t group_count = 0;
     linkset_groups(s->links, &groups, &group_count);
-    if (group_count == 0) {
-        links_free(groups, group_count);
-        return 0;
-    }
     _cleanup_(buf_release) struct buf raw = { 0 };
-    links_encode(groups, group_count, &raw);
+    if (group_count)
+        links_encode(groups, group_count, &raw);
     links_free(groups, group_count);
-
-    n->links = mem_new(1, sizeof(*n->links));
-    if (bytes_compare(buf_bytes(&raw), buf_bytes(&s->base_links)) == 0) {
-        *n->links = *s->config.base->links;
+    if (raw.len > LINKS_MAX)
+        return error_say(e, ERROR_FAILED, -E2BIG, "the names of hard links take more than %u bytes", LINKS_MAX);
+    if (raw.len && bytes_compare(buf_bytes(&raw), buf_bytes(&s->base_links)) == 0) {
+        copy_frames(&s->config.base->links, &n->links);
         return 0;
     }
-    return push_meta(s->push, FRAME_LINKS, buf_bytes(&raw), n->links, e);
+    return put_frames(s, FRAME_LINKS, buf_bytes(&raw), &n->links, e);
 }
 
 static int put_access(struct save *s, struct bytes access, struct snapshot *n, struct error *e)
 {
     const struct snapshot *base = s->config.base;
-    if (access.len == 0 && !(base && base->access))
-        return 0;
-    n->access = mem_new(1, sizeof(*n->access));
-    if (access.len == 0) {
-        *n->access = *base->access;
-        return 0;
-    }
-    return push_meta(s->push, FRAME_ACCESS, access, n->access, e);
+    if (access.len)
+        return put_frames(s, FRAME_ACCESS, access, &n->access, e);
+    if (base && base->access.count)
+        copy_frames(&base->access, &n->access);
+    return 0;
 }
 
 static bool root_equal(const struct tree_root *a, const struct tree_root *b)
@@ -344,7 +357,8 @@ static int put_snapshot(struct save *s, struct snapshot *n, struct error *e)
     return store_put(s->config.push.store, key, buf_bytes(&sealed), STORE_ALWAYS, NULL, NULL, e);
 }
 
-static int finish(struct save *s, const struct save_end *end, struct snapshot *n, bool *changed, struct push_stats *stats, struct error *e)
+static int finish(struct save *s, const struct save_end *end, struct snapshot *n, bool *changed,
+                  struct push_stats *stats, struct error *e)
 {
     int r = drain(s, true, e);
     if (r == 0)

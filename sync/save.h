@@ -5,9 +5,9 @@
  * save - a new snapshot from a stream of changes: content through push, entries through grow, then the snapshot object
  * (P4, P5). The head is not touched: whoever calls commits the id afterwards.
  *
- * save_change is a change_each: feed it a walker. Entries whose content is still being packed wait in a bounded queue, in order.
- * If the tree comes out as the parent's, nothing is written and ret_changed is false: a park without changes keeps the
- * root. One thread calls; push's threads work inside.
+ * save_change is a change_each: feed it a walker. Entries whose content is still being packed wait in a bounded queue,
+ * in order. If the tree comes out as the parent's, nothing is written and ret_changed is false: a park without changes
+ * keeps the root. One thread calls; push's threads work inside.
  */
 
 #include "index/change.h"
@@ -23,23 +23,24 @@ struct save_config {
     const struct snapshot *parent; /* the line's newest: often base, or the last live snapshot; NULL: first */
     struct hash_key cut_key;
     const char *node;
-    const uint8_t *incarnation;    /* 16 bytes */
+    const uint8_t *incarnation; /* 16 bytes */
     uint64_t epoch;
 };
 
 /* What is known only when the walk is over. */
 struct save_end {
-    const char *meta;      /* JSON */
-    uint64_t sockets;      /* skipped by the walker */
+    const char *meta; /* JSON */
+    uint64_t sockets; /* skipped by the walker */
     bool one_instant;
-    struct bytes access;   /* encoded access list; empty: the base's is kept */
+    struct bytes access; /* encoded access list; empty: the base's is kept */
 };
 
 struct save;
 
 int save_new(const struct save_config *c, struct save **ret, struct error *e);
 int save_change(void *save, const struct change *c, struct error *e);
-/* ret: the new snapshot, or a shallow view of the parent's id when nothing changed (then only id is set). Caller releases. */
+/* ret: the new snapshot, or a shallow view of the parent's id when nothing changed (then only id is set). Caller
+ * releases. */
 int save_finish(struct save *s, const struct save_end *end, struct snapshot *ret, bool *ret_changed,
                 struct push_stats *ret_stats, struct error *e);
 void save_free(struct save *s); /* NULL is fine */

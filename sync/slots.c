@@ -97,7 +97,7 @@ static int check_version(const json_t *o, struct error *e)
 int slots_decode(struct bytes config, struct slots *ret, struct error *e)
 {
     _cleanup_(slots_release) struct slots s = { 0 };
-    if (config.len == 0 || config.len > SLOTS_OBJECT_MAX)
+    if (config.len == 0 || config.len > KEYS_OBJECT_MAX)
         return damaged(e, "impossible size");
     s.document = json_loadb((const char *)config.data, config.len, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(s.document))

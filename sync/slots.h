@@ -15,7 +15,6 @@
 
 #include <jansson.h>
 
-#define SLOTS_OBJECT_MAX (64u * 1024)
 #define SLOTS_MEMORY_MIN (8ull * 1024 * 1024) /* Argon2id's memory, bytes */
 #define SLOTS_MEMORY_MAX (64ull * 1024 * 1024)
 #define SLOTS_PASSES_MAX 10

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SNAPSHOTS_PREFIX_MIN 8
-#define SNAPSHOTS_LIST_MAX   (1u << 20)
+#define SNAPSHOTS_LIST_MAX (1u << 20)
 
 void snapshots_key(const char *box, const struct snapshot_id *id, char to[STORE_KEY_MAX])
 {
@@ -40,8 +40,8 @@ void snapshots_seal(const struct snapshot *s, const struct seal_context *c, stru
     seal(c, SEAL_SNAPSHOT, s->id.b, sizeof(s->id.b), buf_bytes(&plain), ret);
 }
 
-int snapshots_open(struct bytes sealed, const struct seal_context *c, const struct snapshot_id *id, struct snapshot *ret,
-                   struct error *e)
+int snapshots_open(struct bytes sealed, const struct seal_context *c, const struct snapshot_id *id,
+                   struct snapshot *ret, struct error *e)
 {
     char text[SNAPSHOT_ID_TEXT];
     snapshot_id_text(id, text);
@@ -120,8 +120,8 @@ int snapshots_find(struct store *s, const char *box, const char *prefix, struct 
         return 0;
     size_t len = strlen(prefix);
     if (len < SNAPSHOTS_PREFIX_MIN || len >= SNAPSHOT_ID_TEXT || strspn(prefix, "0123456789abcdef") != len)
-        return error_say(e, ERROR_USAGE, -EINVAL, "'%s' is no snapshot id: at least %d hex digits, or fork:NODE-EPOCH", prefix,
-                         SNAPSHOTS_PREFIX_MIN);
+        return error_say(e, ERROR_USAGE, -EINVAL, "'%s' is no snapshot id: at least %d hex digits, or fork:NODE-EPOCH",
+                         prefix, SNAPSHOTS_PREFIX_MIN);
 
     _cleanup_free_ struct snapshot_id *ids = NULL;
     size_t count = 0, matches = 0, match = 0;
@@ -137,8 +137,8 @@ int snapshots_find(struct store *s, const char *box, const char *prefix, struct 
         }
     }
     if (matches != 1) {
-        error_say(e, matches ? ERROR_USAGE : ERROR_UNKNOWN, matches ? -EEXIST : -ENOENT, "%s snapshot of %s begins with %s",
-                  matches ? "more than one" : "no", box, prefix);
+        error_say(e, matches ? ERROR_USAGE : ERROR_UNKNOWN, matches ? -EEXIST : -ENOENT,
+                  "%s snapshot of %s begins with %s", matches ? "more than one" : "no", box, prefix);
         error_hint(e, "ag-box ls --snapshots %s lists them", box);
         return matches ? -EEXIST : -ENOENT;
     }

@@ -13,9 +13,10 @@
 struct together {
     int (*run)(void *arg, struct error *e);
     void *arg;
-    int result;     /* set by together_run */
+    int result; /* set by together_run */
     struct error error;
 };
 
-/* Runs calls[0 … count-1], the first in the calling thread. 0, or the result of the first in order that failed, with its error in e. */
+/* Runs calls[0 … count-1], the first in the calling thread. 0, or the result of the first in order that failed, with
+ * its error in e. */
 int together_run(struct together *calls, size_t count, struct error *e);

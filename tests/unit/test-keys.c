@@ -63,7 +63,7 @@ static int open_with(struct area *a, const char *password, enum error_kind kind)
 
 static void read_config(struct area *a, struct buf *ret)
 {
-    assert_int_equal(store_get(a->s, KEYS_OBJECT, 0, 0, SLOTS_OBJECT_MAX, ret, NULL, NULL), 0);
+    assert_int_equal(store_get(a->s, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, ret, NULL, NULL), 0);
 }
 
 static void the_right_password_opens_and_a_wrong_one_is_said_to_be_wrong(void **state)

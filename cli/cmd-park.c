@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/commands.h"
+#include "cli/flow.h"
+#include "index/base/mem.h"
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0)
+        r = stack_store(&s, e);
+    if (r == 0)
+        r = stack_box(&s, c->arguments[0], false, e);
+    return r < 0 ? r : flow_park(&s, e);
+}
+
+const struct cmd cmd_park = {
+    .name = "park",
+    .summary = "send what changed and free the lease",
+    .arguments = "NAME",
+    .details =
+        "Returns when the store has everything and any node may take the box up. Local data goes only after that.",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = run,
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/commands.h"
+#include "cli/flow.h"
+#include "cli/project.h"
+#include "index/base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int snapshot_one(struct cmd_context *c, const char *name, struct error *e)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0)
+        r = stack_store(&s, e);
+    if (r == 0)
+        r = stack_box(&s, name, false, e);
+    if (r < 0)
+        return r;
+    if (!s.journal)
+        return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not here", name);
+    return flow_snapshot(&s, e);
+}
+
+struct active {
+    struct cmd_context *context;
+    unsigned active, failed;
+    struct error first; /* of those that failed */
+    json_t *boxes;
+};
+
+static int snapshot_active(void *arg, const char *name, struct error *e)
+{
+    (void)e;
+    struct active *a = arg;
+    struct stack look = STACK_NONE;
+    look.config = a->context->config;
+    struct error why = { 0 };
+    int r = stack_peek(&look, name, &why);
+    enum box_state state = look.record.state;
+    stack_close(&look);
+    if (r == 0 && state != BOX_MOUNTED && state != BOX_FULL_HELD && state != BOX_FENCED)
+        return 0;
+    a->active++;
+    if (r == 0)
+        r = snapshot_one(a->context, name, &why);
+    json_array_append_new(a->boxes, json_pack("{s:s,s:b}", "name", name, "ok", r == 0));
+    if (r == 0)
+        return 0;
+    ui_warn(a->context->ui, "%s: %s", name, why.text);
+    if (a->failed++ == 0)
+        a->first = why;
+    return 0; /* one box's failure does not stop the others */
+}
+
+static int run_active(struct cmd_context *c, struct error *e)
+{
+    struct active a = { .context = c, .boxes = json_array() };
+    struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0)
+        r = project_each_box(&s, snapshot_active, &a, e);
+    stack_close(&s);
+    ui_field(c->ui, "boxes", a.boxes);
+    if (r < 0)
+        return r;
+    if (a.active == 0)
+        ui_line(c->ui, "no box is active here; nothing to do");
+    if (a.failed) {
+        *e = a.first;
+        return error_prefix(e, "%u of %u boxes", a.failed, a.active);
+    }
+    return 0;
+}
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    if (c->options.active)
+        return run_active(c, e);
+    if (c->argument_count == 1)
+        return snapshot_one(c, c->arguments[0], e);
+    error_say(e, ERROR_USAGE, -EINVAL, "which box?");
+    return error_hint(e, "ag-box snapshot NAME, or --active for every box that is up here");
+}
+
+const struct cmd cmd_snapshot = {
+    .name = "snapshot",
+    .summary = "send what changed while the box goes on, and renew the lease",
+    .arguments = "[NAME]",
+    .arguments_max = 1,
+    .options = { { "active", CMD_FLAG, CMD_OPTION(active), NULL, "every box that is up on this node" } },
+    .run = run,
+};
