@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/commands.h"
+#include "cli/mounts.h"
+#include "cli/place.h"
+#include "cli/project.h"
+#include "fusefs/control.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+#include "sync/lease.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DAEMON_ANSWER_MS 3000
+
+/* What the daemon says of itself, or NULL. */
+static json_t *ask_daemon(struct stack *s)
+{
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    json_t *request = json_pack("{s:s}", "command", "status"), *answer = NULL;
+    if (control_call(path, request, DAEMON_ANSWER_MS, &answer, NULL) < 0)
+        answer = NULL;
+    json_decref(request);
+    return answer;
+}
+
+/* Mounted by the journal, but nothing is mounted: a crash or reboot. */
+static const char *state_of(struct stack *s)
+{
+    enum mounts_state mounted = MOUNTS_SHOWN;
+    if (s->record.state == BOX_MOUNTED && mounts_look(s, &mounted, NULL) == 0 &&
+        (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY))
+        return "dirty-unmounted";
+    return box_state_name(s->record.state);
+}
+
+static json_t *describe(struct stack *s)
+{
+    const struct box_record *b = &s->record;
+    char id[SNAPSHOT_ID_TEXT];
+    json_t *o = json_pack("{s:s,s:s,s:b}", "name", s->name, "state", state_of(s), "in_doubt", box_record_in_doubt(b));
+    if (b->path)
+        ui_path_into(o, "path", b->path, strlen(b->path));
+    if (!snapshot_id_none(&b->base)) {
+        snapshot_id_text(&b->base, id);
+        json_object_set_new(o, "base", json_string(id));
+    }
+    if (!snapshot_id_none(&b->committed)) {
+        snapshot_id_text(&b->committed, id);
+        json_object_set_new(o, "committed", json_string(id));
+    }
+    if (b->aside)
+        ui_path_into(o, "moved_aside", b->aside, strlen(b->aside));
+    json_object_set_new(o, "epoch", json_integer((json_int_t)b->epoch));
+    json_object_set_new(o, "full", json_boolean(b->full));
+    json_t *daemon = ask_daemon(s);
+    if (daemon) {
+        json_object_del(daemon, "ok");
+        json_object_update_missing(o, daemon);
+        json_decref(daemon);
+    }
+    return o;
+}
+
+/* head: as the store has it now; asked with a name only. */
+static int describe_head(struct stack *s, json_t *o, struct error *e)
+{
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = stack_store(s, e);
+    if (r == 0)
+        r = head_read(s->store, &s->seal, &head, e);
+    if (r < 0)
+        return r;
+    char root[SNAPSHOT_ID_TEXT];
+    snapshot_id_text(&head.root, root);
+    json_object_set_new(o, "head", json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "state", head_state_name(head.state), "node",
+                                             head.node, "root", root, "epoch", (json_int_t)head.epoch, "age_s",
+                                             (json_int_t)(head.age_ns / 1000000000), "ttl_s", (json_int_t)head.ttl_s));
+    return 0;
+}
+
+static void print_box(struct ui *ui, const json_t *o)
+{
+    const char *path = json_string_value(json_object_get(o, "path"));
+    ui_line(ui, "%s: %s%s%s", json_string_value(json_object_get(o, "name")), json_string_value(json_object_get(o, "state")),
+            path ? " at " : "", path ? path : "");
+    const json_t *hydrated = json_object_get(o, "hydrated");
+    if (hydrated) {
+        char cache[16];
+        text_size(cache, (uint64_t)json_integer_value(json_object_get(o, "cache_bytes")));
+        ui_line(ui, "  lease %s, %.0f %% here, %s cached, %lld reads wait for the store",
+                json_string_value(json_object_get(o, "lease")), 100 * json_number_value(hydrated), cache,
+                (long long)json_integer_value(json_object_get(o, "waiting_reads")));
+        if (json_integer_value(json_object_get(o, "unreachable_s")) > 0)
+            ui_line(ui, "  the store has not answered for %lld s",
+                    (long long)json_integer_value(json_object_get(o, "unreachable_s")));
+    }
+    const json_t *head = json_object_get(o, "head");
+    if (head)
+        ui_line(ui, "  head: %s by %s, epoch %lld, %lld s old", json_string_value(json_object_get(head, "state")),
+                json_string_value(json_object_get(head, "node")), (long long)json_integer_value(json_object_get(head, "epoch")),
+                (long long)json_integer_value(json_object_get(head, "age_s")));
+}
+
+static int one_box(struct cmd_context *c, const char *name, struct error *e)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0)
+        r = stack_peek(&s, name, e);
+    if (r < 0)
+        return r;
+    json_t *o = describe(&s);
+    struct error why = { 0 };
+    r = describe_head(&s, o, &why);
+    if (r < 0 && !s.journal) {
+        json_decref(o);
+        *e = why;
+        return r == -ENOENT ? error_say(e, ERROR_UNKNOWN, r, "no box %s", name) : r;
+    }
+    if (r < 0)
+        ui_warn(c->ui, "%s", why.text);
+    print_box(c->ui, o);
+    const char *key;
+    json_t *value;
+    json_object_foreach(o, key, value)
+    {
+        ui_field(c->ui, key, json_incref(value));
+    }
+    json_decref(o);
+    return 0;
+}
+
+struct overview {
+    struct cmd_context *context;
+    json_t *boxes;
+    unsigned active;
+};
+
+static int add_box(void *arg, const char *name, struct error *e)
+{
+    struct overview *v = arg;
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    s.config = v->context->config;
+    int r = stack_peek(&s, name, e);
+    if (r < 0 || !s.journal || s.record.state == BOX_NONE)
+        return r;
+    json_t *o = describe(&s);
+    print_box(v->context->ui, o);
+    json_array_append_new(v->boxes, o);
+    v->active++;
+    return 0;
+}
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    if (c->argument_count == 1)
+        return one_box(c, c->arguments[0], e);
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r < 0)
+        return r;
+    struct store_info info;
+    struct store_config sc;
+    struct error why = { 0 };
+    r = config_store(c->config, &sc, &why);
+    if (r == 0)
+        r = store_open(&sc, &s.store, &why);
+    if (r == 0)
+        r = store_stat(s.store, KEYS_OBJECT, &info, &why);
+    ui_line(c->ui, "node: %s", c->config->node);
+    ui_line(c->ui, "store: %s%s%s", r == 0 ? s.store->description : why.text, r == 0 ? ", ok" : "", "");
+    ui_field_text(c->ui, "node", c->config->node);
+    ui_field(c->ui, "store_ok", json_boolean(r == 0));
+    if (r < 0)
+        ui_field_text(c->ui, "store_error", why.text);
+    struct overview v = { .context = c, .boxes = json_array() };
+    r = project_each_box(&s, add_box, &v, e);
+    if (r == 0 && v.active == 0)
+        ui_line(c->ui, "no box is active here");
+    ui_field(c->ui, "boxes", v.boxes);
+    return r;
+}
+
+const struct cmd cmd_status = {
+    .name = "status",
+    .summary = "what this node has, and how it stands",
+    .arguments = "[NAME]",
+    .arguments_max = 1,
+    .run = run,
+};
