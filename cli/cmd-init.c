@@ -22,6 +22,8 @@ static int run(struct cmd_context *c, struct error *e)
     r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
         r = store_open(&sc, &s.store, e);
+    if (r == 0)
+        r = store_create(s.store, e);
     if (r < 0)
         return r;
 
@@ -30,7 +32,7 @@ static int run(struct cmd_context *c, struct error *e)
     bool exists = r == 0;
     if (r == -ENOENT) {
         ui_note(c->ui, "testing that %s keeps its promises", s.store->description);
-        r = probe_store(s.store, e);
+        r = probe_conditions(s.store, e);
         if (r == 0)
             r = keys_create(s.store, c->config->password, &s.keys, e);
         if (r == -EEXIST)

@@ -3,11 +3,12 @@
 
 #include "cli/place.h"
 #include "cli/renewal.h"
-#include "fusefs/access.h"
 #include "fusefs/control.h"
 #include "fusefs/hydrate.h"
 #include "fusefs/serve.h"
 #include "fusefs/supervisor.h"
+#include "fusefs/touches.h"
+#include "index/access.h"
 #include "index/base/clock.h"
 #include "index/base/fd.h"
 #include "index/base/log.h"
@@ -24,7 +25,7 @@ struct daemon {
     struct view view;
     struct serve *serve;
     struct hydrate *hydrate;
-    struct access *access;
+    struct touches *touches;
     char **first; /* paths that the last session touched first */
     size_t first_count;
     struct renewal *renewal;
@@ -59,7 +60,7 @@ static void on_extents_done(void *arg)
 
 static void on_touched(void *arg, uint64_t position)
 {
-    access_touch(((struct daemon *)arg)->access, position);
+    touches_add(((struct daemon *)arg)->touches, position);
 }
 
 static void on_ready(void *arg)
@@ -130,10 +131,10 @@ static int answer_access(void *arg, const json_t *request, json_t *answer, struc
 {
     (void)request;
     struct daemon *d = arg;
-    if (!d->access || access_count(d->access) == 0)
+    if (!d->touches || touches_count(d->touches) == 0)
         return 0;
     _cleanup_(buf_release) struct buf list = { 0 };
-    int r = access_encode(d->access, d->view.tree, &list, e);
+    int r = touches_encode(d->touches, d->view.tree, &list, e);
     if (r == 0)
         r = fd_replace(d->stack->box_dir, "access", list.data, list.len, e);
     json_object_set_new(answer, "written", json_boolean(r == 0));
@@ -195,7 +196,7 @@ static int open_lower(struct daemon *d, struct error *e)
 {
     int r = view_open_base(d->stack, &d->view, e);
     if (r == 0)
-        r = access_new(tree_count(d->view.tree), &d->access, e);
+        r = touches_new(tree_count(d->view.tree), &d->touches, e);
     if (r < 0)
         return r;
     struct serve_config c = { .tree = d->view.tree,
@@ -249,7 +250,7 @@ int daemon_run(struct stack *s, bool fuse, struct error *e)
     renewal_stop(d->renewal);
     hydrate_free(d->hydrate);
     serve_free(d->serve);
-    access_free(d->access);
+    touches_free(d->touches);
     access_free(d->first, d->first_count);
     view_close(&d->view);
     if (d->stop_fd >= 0)

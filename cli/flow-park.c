@@ -132,7 +132,7 @@ static int park_lazy(struct stack *s, struct error *e)
     if (r == 0 && (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY)) {
         r = mounts_down(s, true, e);
         if (r == 0)
-            r = mounts_up(s, e);
+            r = mounts_up(s, false, e);
     }
     if (r == 0)
         r = stack_content(s, e);

@@ -69,7 +69,7 @@ static int remount(struct stack *s, const struct flow_up_options *o, struct erro
         return fork_then_fresh(s, o, e);
     int r = mounts_down(s, true, e);
     if (r == 0)
-        r = mounts_up(s, e);
+        r = mounts_up(s, false, e);
     if (r == 0)
         r = mounts_show(s, e);
     if (r < 0)

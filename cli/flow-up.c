@@ -168,7 +168,7 @@ static int bring_up(struct going_up *u, struct error *e)
     }
     r = view_open(s, &snapshot, &v, e);
     if (r == 0)
-        r = mounts_up(s, e);
+        r = mounts_up(s, true, e);
     if (r < 0)
         return r;
     phase(u, "mount");

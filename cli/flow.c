@@ -75,6 +75,8 @@ int flow_clean(struct stack *s, struct error *e)
     int r = mounts_down(s, true, e);
     if (r == 0 && s->record.upper[0])
         r = remove_tree(s->box_dir, s->record.upper, e);
+    if (r == 0 && s->record.full)
+        r = mounts_stop_daemon(s, e);
     if (r == 0 && s->record.full && s->record.path)
         r = mount_point_guard(s->record.path, e);
     if (r == 0)

@@ -2,6 +2,7 @@
 #include "cli/mounts.h"
 
 #include "cli/place.h"
+#include "fusefs/control.h"
 #include "fusefs/mount.h"
 #include "fusefs/overlay.h"
 #include "fusefs/supervisor.h"
@@ -68,7 +69,7 @@ int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
     bool lower, tree, shown = false, is_fuse, is_overlay, is_shown = false;
-    int r = look_at(p.lower, "fuse", &lower, &is_fuse, e);
+    int r = look_at(p.lower, "fuse.ag-box", &lower, &is_fuse, e);
     if (r == 0)
         r = look_at(p.tree, "overlay", &tree, &is_overlay, e);
     if (r == 0 && s->record.path)
@@ -121,7 +122,7 @@ int mounts_start_daemon(struct stack *s, struct error *e)
     return 0;
 }
 
-int mounts_up(struct stack *s, struct error *e)
+int mounts_up(struct stack *s, bool fresh, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
     _cleanup_free_ char *layers = place_in_box(s->config, s->name, s->record.upper);
@@ -131,7 +132,7 @@ int mounts_up(struct stack *s, struct error *e)
         r = fd_make_directories(p.tree, 0700, e);
     if (r == 0)
         r = fd_make_directories(layers, 0700, e);
-    if (r == 0)
+    if (r == 0 && fresh)
         r = overlay_make_upper(&o, e);
     if (r < 0)
         return r;
@@ -156,21 +157,40 @@ int mounts_show(struct stack *s, struct error *e)
     return r;
 }
 
+/* type: what must be mounted there; anything else is not ours to take away. */
+static int take_away(const char *path, const char *type, bool detach, struct error *e)
+{
+    bool found, ours = false;
+    int r = path ? look_at(path, type, &found, &ours, e) : 0;
+    return r == 0 && ours ? mount_unmount(path, detach, e) : r;
+}
+
 int mounts_down(struct stack *s, bool detach, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
-    bool found, ours = false;
-    int r = s->record.path ? look_at(s->record.path, "overlay", &found, &ours, e) : 0;
-    if (r == 0 && ours)
-        r = mount_unmount(s->record.path, detach, e);
+    int r = take_away(s->record.path, "overlay", detach, e);
     crash_point("unmount-bind.after");
     if (r == 0)
-        r = mount_unmount(p.tree, detach, e);
+        r = take_away(p.tree, "overlay", detach, e);
     crash_point("unmount-overlay.after");
     if (r == 0)
-        r = mount_unmount(p.lower, detach, e);
+        r = take_away(p.lower, "fuse.ag-box", detach, e);
     crash_point("unmount-lower.after");
     return r;
+}
+
+int mounts_stop_daemon(struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    json_t *request = json_pack("{s:s}", "command", "stop");
+    struct error why = { 0 };
+    int r = control_call(path, request, DAEMON_START_MS, NULL, &why);
+    json_decref(request);
+    if (r < 0 && why.kind != ERROR_UNKNOWN) {
+        *e = why;
+        return error_prefix(e, "stop the daemon of %s", s->name);
+    }
+    return 0;
 }
 
 int mounts_check_point(const char *path, struct error *e)

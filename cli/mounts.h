@@ -19,7 +19,7 @@ enum mounts_state {
 };
 
 int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e);
-int mounts_up(struct stack *s, struct error *e);
+int mounts_up(struct stack *s, bool fresh, struct error *e); /* fresh: the upper is made now */
 int mounts_show(struct stack *s, struct error *e);
 /* Takes all of it away again. detach: also when it is in use (what uses it keeps it until it ends). Absent parts are
  * fine. */
@@ -29,3 +29,4 @@ int mounts_down(struct stack *s, bool detach, struct error *e);
 int mounts_check_point(const char *path, struct error *e);
 /* The daemon of a full box (renewal only). Returns when it runs. */
 int mounts_start_daemon(struct stack *s, struct error *e);
+int mounts_stop_daemon(struct stack *s, struct error *e); /* of a full box; none there: 0 */
