@@ -74,17 +74,18 @@ static int describe_head(struct stack *s, json_t *o, struct error *e)
         return r;
     char root[SNAPSHOT_ID_TEXT];
     snapshot_id_text(&head.root, root);
-    json_object_set_new(o, "head", json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "state", head_state_name(head.state), "node",
-                                             head.node, "root", root, "epoch", (json_int_t)head.epoch, "age_s",
-                                             (json_int_t)(head.age_ns / 1000000000), "ttl_s", (json_int_t)head.ttl_s));
+    json_object_set_new(o, "head",
+                        json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "state", head_state_name(head.state), "node", head.node,
+                                  "root", root, "epoch", (json_int_t)head.epoch, "age_s",
+                                  (json_int_t)(head.age_ns / 1000000000), "ttl_s", (json_int_t)head.ttl_s));
     return 0;
 }
 
 static void print_box(struct ui *ui, const json_t *o)
 {
     const char *path = json_string_value(json_object_get(o, "path"));
-    ui_line(ui, "%s: %s%s%s", json_string_value(json_object_get(o, "name")), json_string_value(json_object_get(o, "state")),
-            path ? " at " : "", path ? path : "");
+    ui_line(ui, "%s: %s%s%s", json_string_value(json_object_get(o, "name")),
+            json_string_value(json_object_get(o, "state")), path ? " at " : "", path ? path : "");
     const json_t *hydrated = json_object_get(o, "hydrated");
     if (hydrated) {
         char cache[16];
@@ -99,7 +100,8 @@ static void print_box(struct ui *ui, const json_t *o)
     const json_t *head = json_object_get(o, "head");
     if (head)
         ui_line(ui, "  head: %s by %s, epoch %lld, %lld s old", json_string_value(json_object_get(head, "state")),
-                json_string_value(json_object_get(head, "node")), (long long)json_integer_value(json_object_get(head, "epoch")),
+                json_string_value(json_object_get(head, "node")),
+                (long long)json_integer_value(json_object_get(head, "epoch")),
                 (long long)json_integer_value(json_object_get(head, "age_s")));
 }
 

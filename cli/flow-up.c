@@ -152,6 +152,19 @@ static int join_names(struct stack *s, struct view *v, struct error *e)
     return r;
 }
 
+static void tell(struct going_up *u, const struct snapshot *n)
+{
+    struct ui *ui = u->stack->ui;
+    char id[SNAPSHOT_ID_TEXT], age[16];
+    int64_t age_ns = clock_wall_ns() - n->time_ns;
+    snapshot_id_text(&n->id, id);
+    text_duration(age, (uint64_t)(age_ns > 0 ? age_ns : 0) / 1000000);
+    ui_line(ui, "%s is up at %s: snapshot %.8s by %s, %s ago", u->stack->name, u->head.path, id, n->node, age);
+    ui_field_text(ui, "snapshot", id);
+    ui_field_text(ui, "from_node", n->node);
+    ui_field_integer(ui, "age_ms", age_ns / 1000000);
+}
+
 /* Steps 6 to 8. */
 static int bring_up(struct going_up *u, struct error *e)
 {
@@ -179,7 +192,11 @@ static int bring_up(struct going_up *u, struct error *e)
         phase(u, "links");
     s->record.state = BOX_MOUNTED;
     r = stack_save_record(s, e);
-    return r < 0 ? r : mounts_show(s, e);
+    if (r == 0)
+        r = mounts_show(s, e);
+    if (r == 0)
+        tell(u, &v.snapshot);
+    return r;
 }
 
 /* An `up` that fails after its lease PUT frees the head again, root unchanged (rule L4). */
@@ -201,19 +218,6 @@ static void give_back(struct going_up *u)
     stack_save_record(s, &ignored);
 }
 
-static void tell(struct going_up *u)
-{
-    struct ui *ui = u->stack->ui;
-    char id[SNAPSHOT_ID_TEXT], age[16];
-    snapshot_id_text(&u->head.root, id);
-    text_duration(age, (uint64_t)(u->head.age_ns > 0 ? u->head.age_ns : 0) / 1000000);
-    ui_line(ui, "%s is up at %s: snapshot %.8s of %s ago, from %s", u->stack->name, u->head.path, id, age,
-            u->head.node);
-    ui_field_text(ui, "snapshot", id);
-    ui_field_text(ui, "from_node", u->head.node);
-    ui_field_integer(ui, "age_ms", u->head.age_ns / 1000000);
-}
-
 static int read_head(struct going_up *u, struct error *e)
 {
     const char *name = u->stack->name;
@@ -228,9 +232,7 @@ static int read_head(struct going_up *u, struct error *e)
 static int end(struct going_up *u, int r)
 {
     enum box_state state = u->stack->record.state;
-    if (r == 0)
-        tell(u);
-    else if (state == BOX_ACQUIRED || state == BOX_PREPARING || state == BOX_MOUNTED)
+    if (r < 0 && (state == BOX_ACQUIRED || state == BOX_PREPARING || state == BOX_MOUNTED))
         give_back(u);
     head_release(&u->head);
     buf_release(&u->sealed);

@@ -13,7 +13,7 @@
 #include "index/entry.h"
 
 struct attributes {
-    struct entry entry; /* no content; ino 0 (index/inodes gives it); type 0 where no entry can be made of it */
+    struct entry entry; /* no content; ino 0 (index/census gives it); type 0 where no entry can be made of it */
     uint64_t device, inode, mount;
     uint32_t links;
     bool socket;   /* rule F4: skipped and counted */

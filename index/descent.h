@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * descent - all entries below a directory, in the bytewise order of their whole paths ("a", "a-b", "a/x"), at any depth.
+ * descent - all entries below a directory, in the bytewise order of their whole paths ("a", "a-b", "a/x"), at any
+ * depth.
  *
  * One descriptor is open at a time, whatever the depth: the way back is "..", checked against the directory we came
  * from (-ESTALE when the tree was moved meanwhile). Symbolic links are entries, never followed. "." and ".." are not

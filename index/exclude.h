@@ -18,8 +18,8 @@
 #include <stdbool.h>
 
 #define EXCLUDE_AUTH_SECRET ".auth-secret"
-#define EXCLUDE_RULES_MAX   1000
-#define EXCLUDE_RULE_MAX    1024 /* bytes of one rule */
+#define EXCLUDE_RULES_MAX 1000
+#define EXCLUDE_RULE_MAX 1024 /* bytes of one rule */
 
 struct exclude;
 

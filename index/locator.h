@@ -15,11 +15,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WRITER_TEXT (16 + 1 + 16 + 1)          /* <state>-<rand> in hex, NUL */
-#define PACK_TEXT   (WRITER_TEXT + 32 + 1)     /* <writer>/<id>, NUL */
-#define FRAME_RAW_MAX    (4u * 1024 * 1024)    /* decoded bytes of one frame */
+#define WRITER_TEXT (16 + 1 + 16 + 1)    /* <state>-<rand> in hex, NUL */
+#define PACK_TEXT (WRITER_TEXT + 32 + 1) /* <writer>/<id>, NUL */
+#define FRAME_RAW_MAX (4u * 1024 * 1024) /* decoded bytes of one frame */
 #define FRAME_SEALED_MAX (FRAME_RAW_MAX + 64 * 1024)
-#define PACK_MAX         (40u * 1024 * 1024)   /* a pack object is never larger */
+#define PACK_MAX (40u * 1024 * 1024) /* a pack object is never larger */
 
 struct writer {
     uint8_t state[8];

@@ -154,7 +154,7 @@ static int leave_out(struct upper_view *v, const struct upper_place *p, struct u
 static int make_entry(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)
 {
     bool several = f->a.entry.type != ENTRY_DIRECTORY && f->a.links > 1;
-    const char *first = several ? inodes_first(v->inodes, f->a.device, f->a.inode) : NULL;
+    const char *first = several ? census_first(v->inodes, f->a.device, f->a.inode) : NULL;
     if (first) {
         f->entry = (struct entry){ .type = ENTRY_LINK, .target = mem_strdup(first) };
         f->known = true;
@@ -170,7 +170,7 @@ static int make_entry(struct upper_view *v, const struct upper_place *p, struct 
     else
         f->known = true;
     if (r == 0 && several)
-        inodes_remember(v->inodes, f->a.device, f->a.inode, (const char *)p->path.data);
+        census_remember(v->inodes, f->a.device, f->a.inode, (const char *)p->path.data);
     return r;
 }
 
@@ -201,7 +201,7 @@ static int take_number(void *arg, uint64_t position, struct bytes key, const str
     (void)position;
     (void)key;
     (void)e;
-    inodes_take(arg, n->ino);
+    census_take(arg, n->ino);
     return 0;
 }
 
@@ -213,7 +213,7 @@ int upper_number(struct upper_view *v, uint64_t st_ino, uint32_t *ret, struct er
             return r;
         v->numbers_loaded = true;
     }
-    *ret = inodes_number(v->inodes, st_ino);
+    *ret = census_number(v->inodes, st_ino);
     return 0;
 }
 

@@ -7,8 +7,8 @@
  */
 
 #include "index/attributes.h"
+#include "index/census.h"
 #include "index/excluded.h"
-#include "index/inodes.h"
 #include "index/upper.h"
 #include "index/withdrawn.h"
 
@@ -19,7 +19,7 @@ struct upper_view {
     struct withdrawn *out; /* takes the changes, in order */
     struct buf path, key;  /* of the name at hand */
     struct excluded *excluded;
-    struct inodes *inodes;
+    struct census *inodes;
     bool numbers_loaded; /* the base's are taken in inodes */
     int64_t start_ns;
     struct walk_stats stats;

@@ -229,11 +229,11 @@ int upper_run(const struct upper_config *c, change_each each, void *arg, struct 
     struct upper_view v = { .config = c, .upper = { "", c->upper }, .merged = { "", c->merged } };
     struct delivery d = { &v, each, arg };
     v.start_ns = clock_wall_ns();
-    v.inodes = inodes_new();
+    v.inodes = census_new();
     v.out = withdrawn_new(deliver, &d);
     int r = run(&v, e);
     excluded_free(v.excluded);
-    inodes_free(v.inodes);
+    census_free(v.inodes);
     withdrawn_free(v.out);
     buf_release(&v.path);
     buf_release(&v.key);

@@ -5,8 +5,8 @@
 #include "index/base/clock.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/census.h"
 #include "index/excluded.h"
-#include "index/inodes.h"
 #include "index/key.h"
 #include "index/names.h"
 #include "index/reach.h"
@@ -26,7 +26,7 @@ struct walk {
     uint64_t mount;                /* its mount */
     int64_t start_ns;
     struct excluded *excluded;
-    struct inodes *inodes;
+    struct census *inodes;
     struct walk_stats stats;
     bool stopped; /* by a callback: its code is no answer of the file system */
     struct buf path, key;
@@ -124,7 +124,7 @@ static int emit_entry(struct walk *w, int dir, const char *name, struct attribut
 {
     struct entry *n = &a->entry;
     bool several = n->type != ENTRY_DIRECTORY && a->links > 1;
-    const char *first = several ? inodes_first(w->inodes, a->device, a->inode) : NULL;
+    const char *first = several ? census_first(w->inodes, a->device, a->inode) : NULL;
     if (first)
         return emit_link(w, a, first, e);
 
@@ -133,8 +133,8 @@ static int emit_entry(struct walk *w, int dir, const char *name, struct attribut
     if (known < 0)
         return known;
     if (several)
-        inodes_remember(w->inodes, a->device, a->inode, buf_string(&w->path));
-    n->ino = inodes_number(w->inodes, a->inode);
+        census_remember(w->inodes, a->device, a->inode, buf_string(&w->path));
+    n->ino = census_number(w->inodes, a->inode);
     *(n->type == ENTRY_DIRECTORY ? &w->stats.directories : &w->stats.files) += 1;
     w->stats.bytes += n->type == ENTRY_FILE ? n->size : 0;
     return emit(w, a, n, fd, known, e);
@@ -268,7 +268,7 @@ static int sync_roots(const struct walk *w, struct error *e)
 
 int walk_run(const struct walk_config *c, change_each each, void *arg, struct walk_stats *ret, struct error *e)
 {
-    struct walk w = { .config = c, .each = each, .arg = arg, .start_ns = clock_wall_ns(), .inodes = inodes_new() };
+    struct walk w = { .config = c, .each = each, .arg = arg, .start_ns = clock_wall_ns(), .inodes = census_new() };
     if (c->home >= 0)
         w.roots[w.root_count++] = (struct reach_root){ "home", c->home };
     w.roots[w.root_count++] = (struct reach_root){ "project", c->project };
@@ -282,7 +282,7 @@ int walk_run(const struct walk_config *c, change_each each, void *arg, struct wa
         r = walk_root(&w, &w.roots[i], e);
 
     excluded_free(w.excluded);
-    inodes_free(w.inodes);
+    census_free(w.inodes);
     buf_release(&w.path);
     buf_release(&w.key);
     if (r >= 0)

@@ -4,7 +4,7 @@
 #include "index/attributes.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
-#include "index/inodes.h"
+#include "index/census.h"
 #include "index/stat-cache.h"
 #include "tests/unit/scratch.h"
 
@@ -458,16 +458,16 @@ static void settled_content_is_known_in_the_next_walk(void **state)
 static void numbers_are_unique_and_below_2_to_the_32(void **state)
 {
     (void)state;
-    struct inodes *t = inodes_new();
-    assert_int_equal(inodes_number(t, 5), 5);
-    assert_int_equal(inodes_number(t, (UINT64_C(1) << 32) + 5), 6);
-    assert_int_equal(inodes_number(t, 6), 7);
-    assert_int_equal(inodes_number(t, UINT64_C(7) << 32), 1); /* never 0 */
+    struct census *t = census_new();
+    assert_int_equal(census_number(t, 5), 5);
+    assert_int_equal(census_number(t, (UINT64_C(1) << 32) + 5), 6);
+    assert_int_equal(census_number(t, 6), 7);
+    assert_int_equal(census_number(t, UINT64_C(7) << 32), 1); /* never 0 */
     for (uint32_t i = 8; i < 5000; i++)
-        assert_int_equal(inodes_number(t, i), i);
-    assert_false(inodes_take(t, 4999));
-    assert_true(inodes_take(t, 5000));
-    inodes_free(t);
+        assert_int_equal(census_number(t, i), i);
+    assert_false(census_take(t, 4999));
+    assert_true(census_take(t, 5000));
+    census_free(t);
 }
 
 #define walk_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

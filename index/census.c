@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "index/inodes.h"
+#include "index/census.h"
 
 #include "index/base/mem.h"
 
@@ -15,22 +15,22 @@ struct first_name {
     UT_hash_handle hh;
 };
 
-struct inodes {
+struct census {
     struct first_name *firsts;
     uint32_t *slots; /* open addressing, 0 free */
     uint32_t room;   /* a power of two */
     uint32_t used;
 };
 
-struct inodes *inodes_new(void)
+struct census *census_new(void)
 {
-    struct inodes *t = mem_new(1, sizeof(*t));
+    struct census *t = mem_new(1, sizeof(*t));
     t->room = 1024;
     t->slots = mem_new(t->room, sizeof(*t->slots));
     return t;
 }
 
-void inodes_free(struct inodes *t)
+void census_free(struct census *t)
 {
     if (!t)
         return;
@@ -44,7 +44,7 @@ void inodes_free(struct inodes *t)
     free(t);
 }
 
-const char *inodes_first(const struct inodes *t, uint64_t device, uint64_t inode)
+const char *census_first(const struct census *t, uint64_t device, uint64_t inode)
 {
     struct inode_id id = { device, inode };
     struct first_name *f;
@@ -52,7 +52,7 @@ const char *inodes_first(const struct inodes *t, uint64_t device, uint64_t inode
     return f ? f->path : NULL;
 }
 
-void inodes_remember(struct inodes *t, uint64_t device, uint64_t inode, const char *path)
+void census_remember(struct census *t, uint64_t device, uint64_t inode, const char *path)
 {
     struct first_name *f = mem_new(1, sizeof(*f));
     f->id = (struct inode_id){ device, inode };
@@ -70,7 +70,7 @@ static bool place(uint32_t *slots, uint32_t room, uint32_t number)
     return true;
 }
 
-static void widen(struct inodes *t)
+static void widen(struct census *t)
 {
     uint32_t room = 2 * t->room;
     uint32_t *slots = mem_new(room, sizeof(*slots));
@@ -82,7 +82,7 @@ static void widen(struct inodes *t)
     t->room = room;
 }
 
-bool inodes_take(struct inodes *t, uint32_t number)
+bool census_take(struct census *t, uint32_t number)
 {
     if (number == 0)
         return false;
@@ -94,10 +94,10 @@ bool inodes_take(struct inodes *t, uint32_t number)
     return true;
 }
 
-uint32_t inodes_number(struct inodes *t, uint64_t st_ino)
+uint32_t census_number(struct census *t, uint64_t st_ino)
 {
     uint32_t number = (uint32_t)st_ino;
-    while (!inodes_take(t, number))
+    while (!census_take(t, number))
         number++;
     return number;
 }
