@@ -10,10 +10,10 @@
 #include "index/base/crash.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "index/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -161,9 +161,7 @@ static int move_aside(struct stack *s, struct error *e)
         return r;
     if (s->record.state != BOX_MOVING) {
         char id[17];
-        uint8_t random[8];
-        randombytes_buf(random, sizeof(random));
-        text_hex(id, random, sizeof(random));
+        random_hex(id, 8);
         free(s->record.aside);
         s->record.aside = place_aside(s->record.path, id);
         r = flow_set_state(s, BOX_MOVING, e);

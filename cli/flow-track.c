@@ -6,10 +6,10 @@
 #include "cli/project.h"
 #include "index/base/crash.h"
 #include "index/base/mem.h"
+#include "index/random.h"
 #include "sync/hold.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 
 /* Steps 1 and 2: nobody has a box of this name, and from here on the journal knows of the attempt. */
@@ -35,7 +35,7 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
     b->full = true;
     b->upper[0] = '\0';
     b->base = b->committed = b->fork = (struct snapshot_id){ 0 };
-    randombytes_buf(b->incarnation, sizeof(b->incarnation));
+    random_bytes(b->incarnation, sizeof(b->incarnation));
     hold_new_writer(&s->node, &b->writer);
     return stack_save_record(s, e);
 }

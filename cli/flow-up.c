@@ -13,11 +13,11 @@
 #include "index/base/text.h"
 #include "index/base/together.h"
 #include "index/links.h"
+#include "index/random.h"
 #include "sync/hold.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdio.h>
 
 struct going_up {
@@ -103,10 +103,8 @@ static int acquire(struct going_up *u, struct error *e)
 
 static void new_upper_name(char to[40])
 {
-    uint8_t random[8];
-    randombytes_buf(random, sizeof(random));
     memcpy(to, "upper-", 6);
-    text_hex(to + 6, random, sizeof(random));
+    random_hex(to + 6, 8);
 }
 
 /* Step 5: the base's object beside the journal, then `preparing` over it. */

@@ -5,9 +5,7 @@
 #include "index/base/crash.h"
 #include "index/base/log.h"
 
-#include <curl/curl.h>
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,10 +72,6 @@ int main(int argc, char **argv)
         printf("ag-box %s\n", AGBOX_VERSION);
         return 0;
     }
-    if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
-        fprintf(stderr, "ag-box: the libraries cannot be initialised\n");
-        return 1;
-    }
     interrupt_install();
 
     struct ui *ui = ui_new();
@@ -93,6 +87,5 @@ int main(int argc, char **argv)
         code = ui_end(ui, -EINVAL, &e);
     }
     ui_free(ui);
-    curl_global_cleanup();
     return code;
 }

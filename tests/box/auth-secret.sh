@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # .auth-secret never enters a snapshot, pins the box to its node, and is still there after park and up.
 . "$TESTS/lib.sh"
 

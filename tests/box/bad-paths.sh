@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A path that cannot be a box's is refused with its reason, and nothing is made in the store.
 . "$TESTS/lib.sh"
 

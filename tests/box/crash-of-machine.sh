@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # All processes and mounts gone (a reboot): the dirty upper comes back over its own base, whole, and nothing is lost.
 . "$TESTS/lib.sh"
 

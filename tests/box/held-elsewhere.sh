@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A foreign live lease is refused and its holder named; --force takes it over, and the other node's work becomes a fork.
 . "$TESTS/lib.sh"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A command that has nothing to do says so and succeeds; the exit codes are those of the table.
 . "$TESTS/lib.sh"
 

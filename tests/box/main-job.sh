@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A project tracked and parked on one node is usable on another one a moment later, at the same path, and back again.
 . "$TESTS/lib.sh"
 

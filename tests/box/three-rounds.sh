@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Three rounds of park and up in turn on two nodes: the tree is equal every time, also after the kernel's caches are dropped.
 . "$TESTS/lib.sh"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A file of the tree that is open for writing stops park: the writer is named, nothing has changed, and the tree stays writable.
 . "$TESTS/lib.sh"
 
