@@ -12,6 +12,7 @@
 #   digest_of DIR [--exclude NAME]...   prints the digest, once ag-box and the second walk agree on it
 #   expect_exit CODE COMMAND...         and then expect_output TEXT, expect_error TEXT look at what that command printed
 #   expect_file PATH TEXT      the file holds TEXT and a newline
+#   expect_missing PATH
 #   expect_same_tree A B [--exclude NAME]...
 #   expect_state NODE BOX STATE
 #   expect_clean NODE          no process and no mount is left there
@@ -173,6 +174,10 @@ expect_file() {
     local got
     got=$(_there cat -- "$1") || fail "cannot read $1"
     [ "$got" = "$2" ] || fail "$1 holds \"${got:0:200}\", expected \"$2\""
+}
+
+expect_missing() {
+    ! _there test -e "$1" || fail "$1 is there"
 }
 
 expect_same_tree() {

@@ -8,18 +8,17 @@ node b
 project="$WORK/project"; make_project "$project"
 mkdir -p "$project/conf"; echo "only on a" >"$project/conf/.auth-secret"
 ln "$project/conf/.auth-secret" "$project/other-name"
-on a ag-box init
 on a ag-box track demo "$project"
 on a ag-box park demo
-on b expect_exit 3 ag-box up demo --force
+expect_exit 3 on b ag-box up demo --force
 expect_error "pinned to a"
 on a ag-box up demo
-on a expect_file "$project/conf/.auth-secret" "only on a"
-on a expect_file "$project/other-name" "only on a"
+expect_file "$project/conf/.auth-secret" "only on a"
+expect_file "$project/other-name" "only on a"
 on a ag-box park demo
 on b ag-box restore demo "$WORK/restored"
 expect_missing "$WORK/restored/conf/.auth-secret"
 expect_missing "$WORK/restored/other-name"
 on a ag-box up demo
-on a expect_file "$project/conf/.auth-secret" "only on a"
+expect_file "$project/conf/.auth-secret" "only on a"
 on a ag-box park demo

@@ -5,9 +5,8 @@
 store file
 node a
 project="$WORK/project"; make_project "$project"
-on a ag-box init
 row() { # row EXIT TEXT DIR
-    on a expect_exit "$1" ag-box track demo "$3"
+    expect_exit "$1" on a ag-box track demo "$3"
     expect_error "$2"
 }
 row 2 "No such file" "$WORK/absent"
@@ -24,12 +23,12 @@ on a umount "$WORK/mnt" 2>/dev/null || on a umount "$WORK/mnt2"
 row 2 "ag-box's own" "$(node_directory a state)"
 row 2 "ag-box's own" "$WORK"
 on a ag-box track demo "$project"
-on a expect_exit 8 ag-box track other "$project"
+expect_exit 8 on a ag-box track other "$project"
 expect_error "demo"
-on a expect_exit 8 ag-box track other "$project/deep"
+expect_exit 8 on a ag-box track other "$project/deep"
 expect_error "demo"
-on a expect_exit 2 ag-box track ../x "$project"
-on a expect_exit 2 ag-box track globals "$project"
+expect_exit 2 on a ag-box track ../x "$project"
+expect_exit 2 on a ag-box track globals "$project"
 on a ag-box ls
 expect_output "demo"
 on a ag-box park demo

@@ -6,7 +6,6 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box init
 on a ag-box track demo "$project"
 on a ag-box park demo
 on a ag-box up demo
@@ -15,11 +14,11 @@ on a ag-box snapshot demo
 on a sh -c "echo after >'$project/after'; mv '$project/deep' '$project/moved'; chmod 700 '$project/hello.txt'"
 on a cp -a "$project" "$WORK/model"
 
-reboot_node a
-on a expect_missing "$project/after"
+reboot a
+expect_missing "$project/after"
 on a ag-box up demo
-on a expect_same_tree "$project" "$WORK/model"
+expect_same_tree "$project" "$WORK/model"
 on a ag-box park demo
 on b ag-box up demo
-on b expect_same_tree "$project" "$WORK/model"
+expect_same_tree "$project" "$WORK/model"
 on b ag-box park demo

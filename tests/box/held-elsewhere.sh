@@ -6,18 +6,17 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box init
 on a ag-box track demo "$project"
 on a ag-box park demo
 on a ag-box up demo
-on b expect_exit 3 ag-box up demo
+expect_exit 3 on b ag-box up demo
 expect_error "held by a"
 on a sh -c "echo 'not sent' >'$project/late'"
 
 on b ag-box up demo --force
-on b expect_missing "$project/late"
+expect_missing "$project/late"
 on b ag-box park demo
-on a expect_exit 3 ag-box park demo
+expect_exit 3 on a ag-box park demo
 expect_error "fork"
 on a ag-box ls --snapshots demo
 expect_output "fork:a-"

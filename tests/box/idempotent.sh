@@ -5,18 +5,17 @@
 store file
 node a
 project="$WORK/project"; make_project "$project"
-on a expect_exit 2 ag-box track demo "$project"
+expect_exit 2 on a ag-box track demo "$project"
 expect_error "not initialised"
-on a ag-box init
-on a expect_exit 0 ag-box init
-on a expect_exit 4 ag-box up demo
-on a expect_exit 4 ag-box park demo
+expect_exit 0 on a ag-box init
+expect_exit 4 on a ag-box up demo
+expect_exit 4 on a ag-box park demo
 on a ag-box track demo "$project"
-on a expect_exit 8 ag-box track demo "$project"
-on a expect_exit 0 ag-box snapshot demo
+expect_exit 8 on a ag-box track demo "$project"
+expect_exit 0 on a ag-box snapshot demo
 on a ag-box park demo
-on a expect_exit 0 ag-box park demo
+expect_exit 0 on a ag-box park demo
 on a ag-box up demo
-on a expect_exit 0 ag-box up demo
+expect_exit 0 on a ag-box up demo
 on a ag-box park demo
-on a expect_exit 0 ag-box snapshot --active
+expect_exit 0 on a ag-box snapshot --active

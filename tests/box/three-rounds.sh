@@ -6,19 +6,18 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box init
 on a ag-box track demo "$project"
 on a ag-box park demo
 
 for round in 1 2 3; do
     for name in b a; do
         on $name ag-box up demo
-        [ ! -e "$WORK/model" ] || on $name expect_same_tree "$project" "$WORK/model"
-        on $name mutate_project "$project" "$round$name"
-        on $name drop_caches
+        [ ! -e "$WORK/model" ] || expect_same_tree "$project" "$WORK/model"
+        on $name python3 "$TESTS/mutate-project.py" "$project" "$round$name"
+        on $name sh -c "sync; echo 2 >/proc/sys/vm/drop_caches"
         rm -rf "$WORK/model"
         on $name cp -a "$project" "$WORK/model"
-        on $name expect_same_tree "$project" "$WORK/model"
+        expect_same_tree "$project" "$WORK/model"
         on $name ag-box park demo
     done
 done

@@ -5,7 +5,6 @@
 store file
 node a
 project="$WORK/project"; make_project "$project"
-on a ag-box init
 on a ag-box track demo "$project"
 on a ag-box park demo
 on a ag-box up demo
@@ -13,7 +12,7 @@ on a ag-box up demo
 mkfifo "$WORK/go"
 on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go'; echo more >&9" &
 wait_for_file "$WORK/ready"
-on a expect_exit 8 ag-box park demo
+expect_exit 8 on a ag-box park demo
 expect_error "sh"
 expect_error "open"
 expect_state a demo mounted
@@ -21,6 +20,6 @@ on a sh -c "echo still >'$project/writable'"
 echo >"$WORK/go"; wait
 on a ag-box park demo
 on a ag-box up demo
-on a expect_file "$project/open" more
-on a expect_file "$project/writable" still
+expect_file "$project/open" more
+expect_file "$project/writable" still
 on a ag-box park demo
