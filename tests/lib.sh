@@ -8,7 +8,7 @@
 #                              for its env file. The first node makes the store (ag-box init), unless $NO_INIT is set.
 #   on NAME COMMAND...         runs it there, in the current directory
 #   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
-#   make_project DIR           a small tree with one of everything that a tree may hold
+#   make_project DIR [--secret]    a small tree with one of everything that a tree may hold
 #   digest_of DIR [--exclude NAME]...   prints the digest, once ag-box and the second walk agree on it
 #   expect_exit CODE COMMAND...         and then expect_output TEXT, expect_error TEXT look at what that command printed
 #   expect_file PATH TEXT      the file holds TEXT and a newline
@@ -139,7 +139,7 @@ reboot() {
 # --- trees
 
 make_project() {
-    python3 "$TESTS/make-project.py" "$1"
+    python3 "$TESTS/make-project.py" "$@"
 }
 
 digest_of() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""make-project.py DIR - makes DIR, with one of everything that a tree may hold. The same in every run."""
+"""make-project.py DIR [--secret] - makes DIR, with one of everything that a tree may hold; .auth-secret, which pins a box
+to its node, only with --secret. The same in every run."""
 import os
 import socket
 import stat
@@ -91,9 +92,10 @@ def special():
     s = socket.socket(socket.AF_UNIX)
     s.bind("special/socket")
     s.close()
-    write(".auth-secret", b"token\n", 0o600)
-    write("src/.auth-secret", b"another\n", 0o600)
-    os.link("src/.auth-secret", "src/alias-of-secret")
+    if SECRET:
+        write(".auth-secret", b"token\n", 0o600)
+        write("src/.auth-secret", b"another\n", 0o600)
+        os.link("src/.auth-secret", "src/alias-of-secret")
 
 
 def attributes():
@@ -124,12 +126,14 @@ def times():
         os.utime(at, ns=(stamp, stamp))
     os.utime("links/one", ns=(BEGIN, BEGIN))
     os.utime("special/fifo", ns=(BEGIN, BEGIN))
-    os.utime("src/.auth-secret", ns=(BEGIN, BEGIN))
+    if SECRET:
+        os.utime("src/.auth-secret", ns=(BEGIN, BEGIN))
     os.utime("src/empty", ns=(-86400 * 10 ** 9 + 5, -86400 * 10 ** 9 + 5))  # before 1970
 
 
-if len(sys.argv) != 2:
+if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--secret"]):
     sys.exit(__doc__)
+SECRET = len(sys.argv) == 3
 os.umask(0o022)
 os.makedirs(sys.argv[1], exist_ok=True)
 os.chdir(sys.argv[1])

@@ -120,7 +120,7 @@ class Mutator:
             os.link(path, self.new_name(self.directory()))
 
     def symlink(self):
-        os.symlink(self.random.choice([b"../gone", b"hello.txt", b"/etc/hostname"]), self.new_name(self.directory()))
+        os.symlink(self.random.choice([b"../gone", b"file", b"/etc/hostname"]), self.new_name(self.directory()))
 
     def fifo(self):
         os.mkfifo(self.new_name(self.directory()))

@@ -11,7 +11,7 @@ on a ag-box park demo
 on a ag-box up demo
 on a sh -c "echo before >'$project/before'"
 on a ag-box snapshot demo
-on a sh -c "echo after >'$project/after'; mv '$project/deep' '$project/moved'; chmod 700 '$project/hello.txt'"
+on a sh -c "echo after >'$project/after'; mv '$project/deep' '$project/moved'; chmod 700 '$project/file'"
 on a cp -a "$project" "$WORK/model"
 
 reboot a

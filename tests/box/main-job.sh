@@ -11,12 +11,12 @@ cp -a "$project" "$WORK/original"
 on a ag-box track demo "$project"
 expect_state a demo full-held
 on a ag-box park demo
-expect_missing "$project"
+expect_missing "$project/file"
 on b ag-box up demo
 expect_state b demo mounted
 expect_same_tree "$project" "$WORK/original"
 
-on b sh -c "echo 'written on b' >'$project/new file'; rm '$project/hello.txt'; mv '$project/deep' '$project/moved'"
+on b sh -c "echo 'written on b' >'$project/new file'; rm '$project/file'; mv '$project/deep' '$project/moved'"
 on b sh -c "cd '$project' && find . | LC_ALL=C sort" >"$WORK/b.list"
 on b cp -a "$project" "$WORK/b"
 on b ag-box park demo

@@ -9,9 +9,9 @@ on a ag-box track demo "$project"
 on a ag-box park demo
 on a ag-box up demo
 
-mkfifo "$WORK/go"
+mkfifo "$WORK/go" "$WORK/ready"
 on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go'; echo more >&9" &
-wait_for_file "$WORK/ready"
+read -r <"$WORK/ready"
 expect_exit 8 on a ag-box park demo
 expect_error "sh"
 expect_error "open"
