@@ -49,7 +49,7 @@ static int make_project(void **state)
 {
     if (make_place(state) < 0)
         return -1;
-    run("python3 " SOURCE_ROOT "/tests/make-project.py .");
+    run("python3 " SOURCE_ROOT "/tests/make-project.py . --secret");
     return 0;
 }
 
