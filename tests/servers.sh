@@ -1,39 +1,52 @@
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Real S3 servers for tests, to be sourced by bash: start_versitygw DIR, start_minio DIR, stop_server.
+# Real S3 servers for tests. To be sourced by bash: have_server NAME, start_versitygw DIR, start_minio DIR, stop_server.
+# As a command: `servers.sh build [NAME]...` builds them, once, by `go install` at the versions below (some minutes each)
+# into $AGBOX_TEST_CACHE, outside the source tree. Tests build nothing: where a server is missing they are skipped.
 #
 # A start sets server_url, server_pid and what ag-box reads (BOX_S3_ENDPOINT, BOX_S3_REGION, AWS_*); the bucket "boxes" is
-# there. The programs are built once by `go install` at the versions below into $AGBOX_TEST_CACHE, outside the source tree.
-# have_servers fails, and says why, where they cannot or must not be had.
+# there.
 
-versitygw_version=v1.8.0
-minio_version=v0.0.0-20260212201848-7aac2a2c5b7c
+versitygw=github.com/versity/versitygw/cmd/versitygw@v1.8.0
+minio=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 servers_cache=${AGBOX_TEST_CACHE:-/var/cache/ag-box-test}
 
-have_servers()
+# server_program NAME: the path where the program is, or would be.
+server_program()
+{
+    echo "$servers_cache/$1-${!1##*@}/$1"
+}
+
+# have_server NAME: fails, and says why, where it cannot or must not be had.
+have_server()
 {
     if [ "${CI:-}" = true ]; then
         echo "SKIPPED: no real S3 servers in CI" >&2
         return 1
     fi
-    if ! command -v go >/dev/null; then
-        echo "SKIPPED: real S3 servers need Go to be built; NOTHING was checked against them" >&2
+    if [ ! -x "$(server_program "$1")" ]; then
+        echo "SKIPPED: NOTHING was checked against $1; build it once with tests/servers.sh build (needs Go)" >&2
         return 1
     fi
 }
 
-# server_program MODULE VERSION NAME: prints the path of the program, building it first where it is missing.
-server_program()
+build_server()
 {
-    local bin="$servers_cache/$3-$2" log="$servers_cache/$3-$2.log"
-    if [ ! -x "$bin/$3" ]; then
-        mkdir -p "$bin"
-        echo "building $1@$2 (once; log: $log)" >&2
-        GOBIN="$bin" GOFLAGS=-mod=mod nice go install "$1@$2" >"$log" 2>&1 || {
-            echo "SKIPPED: $1@$2 does not build here, see $log" >&2
-            return 1
-        }
-    fi
-    echo "$bin/$3"
+    local program dir build=$servers_cache/build
+    program=$(server_program "$1")
+    dir=${program%/*}
+    [ ! -x "$program" ] || return 0
+    command -v go >/dev/null || {
+        echo "servers.sh: $1 needs Go to be built" >&2
+        return 1
+    }
+    mkdir -p "$build" "$dir"
+    echo "building ${!1} (log: $dir.log)"
+    GOBIN=$dir GOPATH=$build/path GOCACHE=$build/cache GOFLAGS=-modcacherw nice go install "${!1}" >"$dir.log" 2>&1 || {
+        tail -n 5 "$dir.log" >&2
+        return 1
+    }
+    rm -rf "$build"
 }
 
 # wait_for_port PORT PID: until someone listens; fails when the process ends or after 30 s.
@@ -83,7 +96,7 @@ server_keys()
 start_versitygw()
 {
     local program
-    program=$(server_program github.com/versity/versitygw/cmd/versitygw "$versitygw_version" versitygw) || return 77
+    program=$(server_program versitygw)
     server_keys
     mkdir -p "$1/boxes"
     launch "$1.log" env ROOT_ACCESS_KEY="$AWS_ACCESS_KEY_ID" ROOT_SECRET_KEY="$AWS_SECRET_ACCESS_KEY" \
@@ -93,7 +106,7 @@ start_versitygw()
 start_minio()
 {
     local program
-    program=$(server_program github.com/minio/minio "$minio_version" minio) || return 77
+    program=$(server_program minio)
     server_keys
     mkdir -p "$1/boxes"
     launch "$1.log" env MINIO_ROOT_USER="$AWS_ACCESS_KEY_ID" MINIO_ROOT_PASSWORD="$AWS_SECRET_ACCESS_KEY" \
@@ -107,3 +120,16 @@ stop_server()
     wait "$server_pid" 2>/dev/null || true
     server_pid=
 }
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    set -euo pipefail
+    [ "${1:-}" = build ] || {
+        echo "usage: servers.sh build [versitygw|minio]..." >&2
+        exit 2
+    }
+    shift
+    [ $# -gt 0 ] || set -- versitygw minio
+    for name in "$@"; do
+        build_server "$name"
+    done
+fi

@@ -4,9 +4,9 @@
 set -euo pipefail
 . "$(dirname "$0")/../servers.sh"
 
-have_servers || exit 77
+have_server "$2" || exit 77
 work=$(mktemp -d /tmp/promises-servers.XXXXXX)
 trap 'stop_server; rm -rf "$work"' EXIT
 
-"start_$2" "$work/data" || exit
+"start_$2" "$work/data"
 "$1" s3://boxes/a/prefix

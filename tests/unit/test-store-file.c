@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -265,6 +266,49 @@ static void waiting_for_a_stopped_holder_can_be_cancelled(void **state)
     assert_int_equal(listed(a->s, ""), 0);
 }
 
+/* Replaces one object for ever, by a megabyte of one letter and then of another; tells once it has begun. */
+static _Noreturn void write_for_ever(const struct area *a, int begun)
+{
+    static uint8_t body[1 << 20];
+    struct store *s = opened(a);
+    for (unsigned i = 0;; i++) {
+        memset(body, 'a' + (int)(i % 2), sizeof(body));
+        if (store_put(s, "box/a/head", (struct bytes){ body, sizeof(body) }, STORE_ALWAYS, NULL, NULL, NULL) < 0)
+            _exit(1);
+        if (i == 0)
+            close(begun);
+    }
+}
+
+/* Fails if an object is written under its own name: then some kills leave a part of it, or parts of two. */
+static void a_killed_writer_leaves_the_old_object_or_the_new_one(void **state)
+{
+    struct area *a = *state;
+    for (unsigned round = 0; round < 20; round++) {
+        int begun[2];
+        char nothing;
+        assert_int_equal(pipe2(begun, O_CLOEXEC), 0);
+        pid_t writer = fork();
+        assert_true(writer >= 0);
+        if (writer == 0)
+            write_for_ever(a, begun[1]);
+        close(begun[1]);
+        assert_int_equal(read(begun[0], &nothing, 1), 0);
+        close(begun[0]);
+        nanosleep(&(struct timespec){ .tv_nsec = 137000 * round }, NULL); /* a different step each time */
+        assert_int_equal(kill(writer, SIGKILL), 0);
+        assert_int_equal(waitpid(writer, NULL, 0), writer);
+
+        _cleanup_(buf_release) struct buf got = { 0 };
+        assert_int_equal(store_get(a->s, "box/a/head", 0, 0, 1 << 20, &got, NULL, NULL), 0);
+        assert_int_equal(got.len, 1 << 20);
+        assert_memory_equal(got.data, got.data + 1, got.len - 1); /* one letter throughout */
+        assert_int_equal(listed(a->s, ""), 1);
+        assert_int_equal(put(a->s, "box/a/fork/1", "x", STORE_ALWAYS, NULL), 0); /* nor does it keep the lock */
+        assert_int_equal(store_remove(a->s, "box/a/fork/1", NULL), 0);
+    }
+}
+
 static int race_once(struct area *a, int start, const char *body, bool match, const char *etag)
 {
     struct store *s = opened(a); /* as another command would */
@@ -332,6 +376,7 @@ int main(void)
         TEST(a_full_disk_leaves_the_old_object_and_no_half_one),
         TEST(a_list_that_cannot_be_completed_is_an_error),
         TEST(waiting_for_a_stopped_holder_can_be_cancelled),
+        TEST(a_killed_writer_leaves_the_old_object_or_the_new_one),
         TEST(of_16_racing_processes_one_wins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
