@@ -21,7 +21,7 @@
 # Paths in expect_file, digest_of and expect_same_tree are looked at on the node that `on` was last called for.
 
 set -Eeuo pipefail
-trap 'echo "failed at ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
+trap '_say_where "$BASH_COMMAND"' ERR
 trap _finish EXIT
 
 declare -A _holder=()       # node -> pid of the process that keeps its mount namespace
@@ -30,6 +30,12 @@ declare -a _at_exit=()      # commands of stores and other helpers, run last to 
 _last_node= _store_url= _store_made=
 declare -a _store_env=()
 umask 022
+
+# The line of the scenario itself that went wrong, not the one in here.
+_say_where() {
+    local line=${BASH_LINENO[-2]}
+    echo "failed at ${BASH_SOURCE[-1]##*/}:$line: $(sed -n "${line}p" "${BASH_SOURCE[-1]}") ($1)" >&2
+}
 
 fail() {
     trap - ERR

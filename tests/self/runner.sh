@@ -32,7 +32,7 @@ expect_output 'again: tests/run'
 
 test_file lib-fails '. "$TESTS/lib.sh"' 'false' 'true'
 runs 1 '0 passed, 1 failed, 0 skipped' lib-fails.sh
-expect_output 'failed at'
+expect_output 'failed at lib-fails.sh:2: false'
 
 test_file lib-expects '. "$TESTS/lib.sh"' 'expect_exit 0 sh -c "exit 4"'
 runs 1 '0 passed, 1 failed, 0 skipped' lib-expects.sh
@@ -103,6 +103,10 @@ words other-tree 'make_project "$WORK/y"' 'chmod 0600 "$WORK/y/big"' 'expect_sam
 runs 1 '0 passed, 1 failed, 0 skipped' other-tree.sh
 expect_output 'are not the same tree'
 expect_output 'big file 0600'
+
+words fails-on-node 'on a sh -c "exit 9"'
+runs 1 '0 passed, 1 failed, 0 skipped' fails-on-node.sh
+expect_output 'failed at fails-on-node.sh:6: on a sh -c "exit 9"'
 
 words other-state 'expect_state a demo mounted'
 runs 1 '0 passed, 1 failed, 0 skipped' other-state.sh
