@@ -86,7 +86,7 @@ static int fetch_until_here(struct hydrate *h, const struct batch *b, struct err
 {
     for (int pause = RETRY_FIRST_MS;; pause = pause * 2 < RETRY_MAX_MS ? pause * 2 : RETRY_MAX_MS) {
         int r = source_warm(h->config.source, b->frames, b->count, SOURCE_BACKGROUND, e);
-        if (r == 0 || r == -ECANCELED)
+        if (r == 0 || r == -ECANCELED || r == -ENOSPC)
             return r;
         pthread_mutex_lock(&h->lock);
         if (e->kind == ERROR_DAMAGED) {
@@ -107,14 +107,6 @@ static int fetch(void *arg, struct error *e)
 {
     _cleanup_free_ struct batch *b = arg;
     struct hydrate *h = b->hydrate;
-    pthread_mutex_lock(&h->lock);
-    bool go = wait_for_turn(h);
-    if (go)
-        h->running++;
-    pthread_mutex_unlock(&h->lock);
-    if (!go)
-        return refused(e);
-
     int r = fetch_until_here(h, b, e);
     pthread_mutex_lock(&h->lock);
     h->running--;
@@ -128,11 +120,26 @@ static int fetch(void *arg, struct error *e)
     return r;
 }
 
+static void drop(void *arg)
+{
+    struct batch *b = arg;
+    pthread_mutex_lock(&b->hydrate->lock);
+    b->hydrate->running--;
+    pthread_mutex_unlock(&b->hydrate->lock);
+    free(b);
+}
+
+/* Waits for its turn here, before the pool, whose threads would take turns in any order. */
 static int submit(struct hydrate *h, struct error *e)
 {
     if (!h->next || h->next->count == 0)
         return 0;
-    return pool_run(h->pool, fetch, free, mem_steal(h->next), e);
+    pthread_mutex_lock(&h->lock);
+    bool go = wait_for_turn(h);
+    if (go)
+        h->running++;
+    pthread_mutex_unlock(&h->lock);
+    return go ? pool_run(h->pool, fetch, drop, mem_steal(h->next), e) : refused(e);
 }
 
 static int ask_for(struct hydrate *h, const struct locator *frame, struct error *e)

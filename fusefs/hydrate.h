@@ -45,5 +45,6 @@ void hydrate_pause(struct hydrate *h, bool paused);
 void hydrate_full_speed(struct hydrate *h); /* `ag-box hydrate`: several batches at once, from now on; also unpauses */
 void hydrate_stop(struct hydrate *h);       /* no new batch */
 void hydrate_get(struct hydrate *h, struct hydrate_progress *ret);
-/* Until done (0), stopped (-ECANCELED ERROR_INTERRUPTED) or failed. -EIO ERROR_DAMAGED: done but for what is lost. */
+/* Until done (0), stopped (-ECANCELED ERROR_INTERRUPTED) or failed (-ENOSPC: the cache takes no more). -EIO
+ * ERROR_DAMAGED: done but for what is lost. */
 int hydrate_wait(struct hydrate *h, struct error *e);

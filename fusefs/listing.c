@@ -52,31 +52,31 @@ static int collect(void *arg, uint64_t position, struct bytes key, const struct 
 }
 
 /* Node id 0 stands for an entry without attributes, which is how the kernel wants these two. */
-static size_t add_dot(struct inodes *i, fuse_req_t req, uint64_t id, const char *name, uint64_t offset, char *to,
+static size_t add_dot(struct inode_map *i, fuse_req_t req, uint64_t id, const char *name, uint64_t offset, char *to,
                       size_t size)
 {
     struct inode n = { 0 };
     struct fuse_entry_param p = { 0 };
-    if (inodes_get(i, id, &n, NULL) == 0)
+    if (inode_get(i, id, &n, NULL) == 0)
         p.attr = n.stat;
     inode_release(&n);
     return fuse_add_direntry_plus(req, to, size, name, &p, (off_t)offset);
 }
 
-static uint64_t parent_of(struct inodes *i, struct bytes path)
+static uint64_t parent_of(struct inode_map *i, struct bytes path)
 {
     const uint8_t *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
     if (!slash)
-        return INODES_ROOT;
+        return INODE_ROOT;
     _cleanup_(buf_release) struct buf key = { 0 };
     uint64_t position;
     if (key_from_path((struct bytes){ path.data, (size_t)(slash - path.data) }, &key) < 0 ||
-        tree_find(inodes_tree(i), buf_bytes(&key), &position, NULL, NULL) < 0)
-        return INODES_ROOT;
+        tree_find(inode_map_tree(i), buf_bytes(&key), &position, NULL, NULL) < 0)
+        return INODE_ROOT;
     return position + 2;
 }
 
-static size_t add_dots(struct inodes *i, fuse_req_t req, uint64_t id, struct bytes path, uint64_t offset, char *to,
+static size_t add_dots(struct inode_map *i, fuse_req_t req, uint64_t id, struct bytes path, uint64_t offset, char *to,
                        size_t size)
 {
     size_t used = 0, n;
@@ -91,26 +91,26 @@ static size_t add_dots(struct inodes *i, fuse_req_t req, uint64_t id, struct byt
 }
 
 /* The key that a scan goes on from: what follows the entry at offset - 3. Empty: from the first. */
-static int find_start(struct inodes *i, uint64_t offset, struct buf *from, struct error *e)
+static int find_start(struct inode_map *i, uint64_t offset, struct buf *from, struct error *e)
 {
     if (offset < 3)
         return 0;
-    if (offset - 3 >= tree_count(inodes_tree(i)))
+    if (offset - 3 >= tree_count(inode_map_tree(i)))
         return error_say(e, ERROR_FAILED, -EINVAL, "a directory offset that was never given");
-    int r = tree_at(inodes_tree(i), offset - 3, from, NULL, e);
+    int r = tree_at(inode_map_tree(i), offset - 3, from, NULL, e);
     if (r == 0)
         buf_add(from, "\0", 1); /* the least key behind it */
     return r;
 }
 
 /* Adds what fits; *full when something did not. */
-static int add_batch(struct inodes *i, fuse_req_t req, struct batch *b, char *to, size_t size, size_t *used, bool *full,
-                     struct error *e)
+static int add_batch(struct inode_map *i, fuse_req_t req, struct batch *b, char *to, size_t size, size_t *used,
+                     bool *full, struct error *e)
 {
     for (size_t k = 0; k < b->count && !*full; k++) {
         struct found *f = &b->found[k];
         struct inode n;
-        int r = inodes_adopt(i, f->position, &f->n, &n, e);
+        int r = inode_adopt(i, f->position, &f->n, &n, e);
         if (r < 0)
             return r;
         struct fuse_entry_param p;
@@ -125,11 +125,11 @@ static int add_batch(struct inodes *i, fuse_req_t req, struct batch *b, char *to
     return 0;
 }
 
-int listing_read(struct inodes *i, fuse_req_t req, uint64_t directory, uint64_t offset, char *to, size_t size,
+int listing_read(struct inode_map *i, fuse_req_t req, uint64_t directory, uint64_t offset, char *to, size_t size,
                  size_t *ret_len, struct error *e)
 {
     _cleanup_(buf_release) struct buf path = { 0 }, prefix = { 0 }, from = { 0 };
-    int r = inodes_path(i, directory, &path, e);
+    int r = inode_path(i, directory, &path, e);
     if (r == 0 && key_directory_prefix(buf_bytes(&path), &prefix) < 0)
         r = error_say(e, ERROR_DAMAGED, -EBADMSG, "the path of a directory");
     if (r == 0)
@@ -143,7 +143,7 @@ int listing_read(struct inodes *i, fuse_req_t req, uint64_t directory, uint64_t 
         size_t room = (size - used) / SMALLEST + 1;
         _cleanup_(batch_release) struct batch b = { .room = room < BATCH ? room : BATCH };
         b.found = mem_new(b.room, sizeof(b.found[0]));
-        r = tree_scan(inodes_tree(i), buf_bytes(&prefix), buf_bytes(&from), collect, &b, e);
+        r = tree_scan(inode_map_tree(i), buf_bytes(&prefix), buf_bytes(&from), collect, &b, e);
         if (r < 0)
             return r;
         end = b.count < b.room;

@@ -9,7 +9,7 @@
  * the kernel without limit: the tree never changes.
  */
 
-#include "fusefs/inodes.h"
+#include "fusefs/inode.h"
 
 #include <fuse_lowlevel.h>
 
@@ -18,5 +18,5 @@
 void listing_param(const struct inode *n, struct fuse_entry_param *ret);
 
 /* Fills at most size bytes of `to` from offset on; *ret_len is 0 at the end of the directory. */
-int listing_read(struct inodes *i, fuse_req_t req, uint64_t directory, uint64_t offset, char *to, size_t size,
+int listing_read(struct inode_map *i, fuse_req_t req, uint64_t directory, uint64_t offset, char *to, size_t size,
                  size_t *ret_len, struct error *e);

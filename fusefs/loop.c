@@ -23,8 +23,8 @@ struct loop {
     atomic_bool stopped; /* unmounted, or failed */
     pthread_mutex_t lock;
     pthread_cond_t gone;
-    unsigned running;        /* threads */
-    bool taken[SLOTS_COUNT]; /* slots with a thread */
+    unsigned running;           /* threads */
+    bool taken[REQUESTS_SLOTS]; /* slots with a thread */
     struct error error;
 };
 
@@ -82,11 +82,11 @@ static bool being_killed(uint32_t tid)
 static void interrupt(struct loop *l, const void *request)
 {
     const struct fuse_interrupt_in *in = (const void *)((const uint8_t *)request + sizeof(struct fuse_in_header));
-    for (unsigned i = 0; i < SLOTS_COUNT; i++) {
-        if (slots_pending(l->config->slots, i) != in->unique || in->unique == 0)
+    for (unsigned i = 0; i < REQUESTS_SLOTS; i++) {
+        if (requests_pending(l->config->requests, i) != in->unique || in->unique == 0)
             continue;
-        uint32_t task = ((const struct fuse_in_header *)slots_request(l->config->slots, i))->pid;
-        if (slots_pending(l->config->slots, i) == in->unique && being_killed(task))
+        uint32_t task = ((const struct fuse_in_header *)requests_slot(l->config->requests, i))->pid;
+        if (requests_pending(l->config->requests, i) == in->unique && being_killed(task))
             answer_error(l, in->unique, -EINTR);
     }
 }
@@ -95,42 +95,42 @@ static void interrupt(struct loop *l, const void *request)
 static void handle(struct worker *w)
 {
     struct loop *l = w->loop;
-    struct slots *s = l->config->slots;
-    const struct fuse_in_header *in = slots_request(s, w->slot);
+    struct requests *s = l->config->requests;
+    const struct fuse_in_header *in = requests_slot(s, w->slot);
     keep_request = false;
 
     if (in->opcode == FUSE_INTERRUPT)
         interrupt(l, in);
     else if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET)
         ; /* node ids are positions: there is nothing to forget (rule O5) */
-    else if (in->len > SLOTS_REQUEST_MAX)
+    else if (in->len > REQUEST_MAX)
         answer_error(l, in->unique, -EIO);
-    else if (slots_attempt(s, w->slot) > SLOTS_ATTEMPTS) {
+    else if (requests_attempt(s, w->slot) > REQUEST_ATTEMPTS) {
         log_warn("request %u for node %llu ended the daemon %u times: answered with EIO", in->opcode,
-                 (unsigned long long)in->nodeid, SLOTS_ATTEMPTS);
+                 (unsigned long long)in->nodeid, REQUEST_ATTEMPTS);
         answer_error(l, in->unique, -EIO);
     } else
         l->config->process(l->config->arg, in, in->len);
 
     if (!keep_request)
-        slots_done(s, w->slot);
+        requests_done(s, w->slot);
 }
 
 /* The requests of a predecessor. Interrupts came for tasks that meanwhile may be gone; forgets mean nothing. */
 static void replay(struct worker *w)
 {
-    const struct fuse_in_header *in = slots_request(w->loop->config->slots, w->slot);
+    const struct fuse_in_header *in = requests_slot(w->loop->config->requests, w->slot);
     if (in->unique && in->opcode != FUSE_INTERRUPT)
         handle(w);
     else if (in->unique)
-        slots_done(w->loop->config->slots, w->slot);
+        requests_done(w->loop->config->requests, w->slot);
 }
 
 /* False: there will be no more. */
 static bool receive(struct worker *w)
 {
     struct loop *l = w->loop;
-    struct iovec to[2] = { { slots_request(l->config->slots, w->slot), SLOTS_REQUEST_MAX },
+    struct iovec to[2] = { { requests_slot(l->config->requests, w->slot), REQUEST_MAX },
                            { l->overflow, OVERFLOW_SIZE } };
     for (;;) {
         if (l->stopped)
@@ -150,17 +150,17 @@ static bool receive(struct worker *w)
 
 static void listen_more(struct loop *l)
 {
-    unsigned slot = SLOTS_COUNT;
+    unsigned slot = REQUESTS_SLOTS;
     pthread_mutex_lock(&l->lock);
-    for (unsigned i = 0; i < SLOTS_COUNT && slot == SLOTS_COUNT; i++)
+    for (unsigned i = 0; i < REQUESTS_SLOTS && slot == REQUESTS_SLOTS; i++)
         if (!l->taken[i])
             slot = i;
-    if (slot < SLOTS_COUNT)
+    if (slot < REQUESTS_SLOTS)
         l->taken[slot] = true;
     pthread_mutex_unlock(&l->lock);
 
     struct error e = { 0 };
-    if (slot < SLOTS_COUNT && start_worker(l, slot, &e) < 0)
+    if (slot < REQUESTS_SLOTS && start_worker(l, slot, &e) < 0)
         log_warn("%s", e.text); /* goes on with the threads there are */
 }
 
@@ -197,7 +197,7 @@ static void *work(void *arg)
 /* The slot is marked as taken already. */
 static int start_worker(struct loop *l, unsigned slot, struct error *e)
 {
-    slots_lock(l->config->slots, slot);
+    requests_lock(l->config->requests, slot);
     struct worker *w = mem_new(1, sizeof(*w));
     *w = (struct worker){ l, slot };
 
@@ -228,10 +228,10 @@ static int start_worker(struct loop *l, unsigned slot, struct error *e)
 /* All slots are chosen before the first thread runs: from then on threads choose slots too. */
 static int start_workers(struct loop *l, struct error *e)
 {
-    bool chosen[SLOTS_COUNT];
-    for (unsigned i = 0; i < SLOTS_COUNT; i++)
-        l->taken[i] = chosen[i] = i < l->config->threads || slots_pending(l->config->slots, i);
-    for (unsigned i = 0; i < SLOTS_COUNT; i++) {
+    bool chosen[REQUESTS_SLOTS];
+    for (unsigned i = 0; i < REQUESTS_SLOTS; i++)
+        l->taken[i] = chosen[i] = i < l->config->threads || requests_pending(l->config->requests, i);
+    for (unsigned i = 0; i < REQUESTS_SLOTS; i++) {
         int r = chosen[i] ? start_worker(l, i, e) : 0;
         if (r < 0)
             return r;

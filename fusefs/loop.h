@@ -5,11 +5,11 @@
  * loop - the daemon's threads: take a request from /dev/fuse, have it processed, take the next (rule O11).
  *
  * The descriptor is the supervisor's, inherited and shared with whatever daemon comes next: it is never cloned, spliced
- * from, or made non-blocking. Every thread owns one slot (fusefs/slots) and reads straight into it.
+ * from, or made non-blocking. Every thread owns one slot (fusefs/requests) and reads straight into it.
  * Before anything else, every request that a predecessor left in a slot is done again (not forgets and interrupts).
  *
  * There is always a thread that listens: whoever takes a request and leaves nobody listening starts another one, up to
- * SLOTS_COUNT, and those beyond `threads` go when they are not needed. So reads that wait for an unreachable store,
+ * REQUESTS_SLOTS, and those beyond `threads` go when they are not needed. So reads that wait for an unreachable store,
  * however many, do not hold up what is in the cache.
  *
  * A task that waits for an answer cannot be killed by the kernel once its request was taken. So at FUSE_INTERRUPT, if
@@ -17,7 +17,7 @@
  * call.
  */
 
-#include "fusefs/slots.h"
+#include "fusefs/requests.h"
 
 #include <stdbool.h>
 
@@ -27,7 +27,7 @@
 
 struct loop_config {
     int fuse_fd;
-    struct slots *slots;
+    struct requests *requests;
     unsigned threads;                                            /* that stay; at least 1 */
     void (*process)(void *arg, const void *request, size_t len); /* answers; called from many threads */
     void (*ready)(void *arg);                                    /* threads listen; may be NULL */

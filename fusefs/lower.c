@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 
 /* Waiting reads must not fill the kernel's quota of background requests, or cached reads would wait behind them. */
-#define BACKGROUND_MAX (SLOTS_COUNT / 4 * 3)
+#define BACKGROUND_MAX (REQUESTS_SLOTS / 4 * 3)
 
 static void op_init(void *arg, struct fuse_conn_info *conn)
 {
@@ -36,7 +36,7 @@ static void fail(fuse_req_t req, uint64_t id, const struct error *e)
         return;
     }
     _cleanup_(buf_release) struct buf path = { 0 };
-    if (inodes_path(l->inodes, id, &path, NULL) < 0)
+    if (inode_path(l->inodes, id, &path, NULL) < 0)
         buf_printf(&path, "node %llu", (unsigned long long)id);
     log_warn("%s: %s", buf_string(&path), e->text);
     fuse_reply_err(req, EIO);
@@ -48,7 +48,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct inode n;
     struct error e = { 0 };
     struct fuse_entry_param p = { .entry_timeout = LISTING_FOREVER };
-    int r = inodes_lookup(l->inodes, parent, name, &n, &e);
+    int r = inode_lookup(l->inodes, parent, name, &n, &e);
     if (r == -ENOENT && e.kind == ERROR_UNKNOWN) {
         fuse_reply_entry(req, &p); /* node 0: absent, for ever */
         return;
@@ -67,7 +67,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
     const struct lower *l = fuse_req_userdata(req);
     struct inode n;
     struct error e = { 0 };
-    if (inodes_get(l->inodes, id, &n, &e) < 0) {
+    if (inode_get(l->inodes, id, &n, &e) < 0) {
         fail(req, id, &e);
         return;
     }
@@ -80,7 +80,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t id)
     const struct lower *l = fuse_req_userdata(req);
     struct inode n;
     struct error e = { 0 };
-    if (inodes_get(l->inodes, id, &n, &e) < 0) {
+    if (inode_get(l->inodes, id, &n, &e) < 0) {
         fail(req, id, &e);
         return;
     }
@@ -101,7 +101,7 @@ static void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, st
     const struct lower *l = fuse_req_userdata(req);
     struct inode n;
     struct error e = { 0 };
-    int r = inodes_get(l->inodes, id, &n, &e);
+    int r = inode_get(l->inodes, id, &n, &e);
     if (r < 0) {
         fail(req, id, &e);
         return;
@@ -113,7 +113,7 @@ static void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, st
     else {
         if (l->touched)
             l->touched(l->touched_arg, inode_position(&n));
-        r = content_read(l->content, inode_position(&n), &n.n, (uint64_t)offset, size, &answer, &len, &e);
+        r = reader_read(l->reader, inode_position(&n), &n.n, (uint64_t)offset, size, &answer, &len, &e);
     }
     inode_release(&n);
     if (r < 0)
@@ -130,9 +130,9 @@ static void op_lseek(fuse_req_t req, fuse_ino_t id, off_t offset, int whence, st
     struct inode n;
     struct error e = { 0 };
     uint64_t at;
-    int r = inodes_get(l->inodes, id, &n, &e);
+    int r = inode_get(l->inodes, id, &n, &e);
     if (r == 0) {
-        r = content_seek(l->content, inode_position(&n), &n.n, (uint64_t)offset, whence, &at, &e);
+        r = reader_seek(l->reader, inode_position(&n), &n.n, (uint64_t)offset, whence, &at, &e);
         inode_release(&n);
     }
     if (r < 0)
@@ -189,7 +189,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_t 
         fuse_reply_err(req, ENODATA);
         return;
     }
-    if (inodes_get(l->inodes, id, &n, &e) < 0) {
+    if (inode_get(l->inodes, id, &n, &e) < 0) {
         fail(req, id, &e);
         return;
     }
@@ -209,7 +209,7 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t id, size_t size)
     const struct lower *l = fuse_req_userdata(req);
     struct inode n;
     struct error e = { 0 };
-    if (inodes_get(l->inodes, id, &n, &e) < 0) {
+    if (inode_get(l->inodes, id, &n, &e) < 0) {
         fail(req, id, &e);
         return;
     }
@@ -229,7 +229,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t id)
         .f_bsize = 4096,
         .f_frsize = 4096,
         .f_blocks = (fsblkcnt_t)((l->bytes + 4095) / 4096),
-        .f_files = tree_count(inodes_tree(l->inodes)),
+        .f_files = tree_count(inode_map_tree(l->inodes)),
         .f_namemax = NAME_LEN_MAX,
     };
     fuse_reply_statfs(req, &s);

@@ -13,14 +13,14 @@
  * next daemon.
  */
 
-#include "fusefs/content.h"
-#include "fusefs/inodes.h"
+#include "fusefs/inode.h"
+#include "fusefs/reader.h"
 
 #include <fuse_lowlevel.h>
 
 struct lower {
-    struct inodes *inodes;
-    struct content *content;
+    struct inode_map *inodes;
+    struct reader *reader;
     struct answers *answers;
     uint64_t bytes;                                /* for statfs */
     void (*touched)(void *arg, uint64_t position); /* a file's content is read, called often; may be NULL */

@@ -12,7 +12,7 @@
 
 struct serve {
     struct serve_config config;
-    struct slots *slots;
+    struct requests *requests;
     struct lower lower;
     struct session *session;
 };
@@ -20,13 +20,13 @@ struct serve {
 static int assemble(struct serve *s, struct error *e)
 {
     const struct serve_config *c = &s->config;
-    int r = slots_open(c->slots_fd, &s->slots, e);
+    int r = requests_open(c->slots_fd, &s->requests, e);
     if (r == 0)
         r = answers_new(ANSWERS, &s->lower.answers, e);
     if (r == 0)
-        r = inodes_new(c->tree, c->groups, c->group_count, &s->lower.inodes, e);
+        r = inode_map_new(c->tree, c->groups, c->group_count, &s->lower.inodes, e);
     if (r == 0)
-        r = content_new(c->source, s->lower.answers, &s->lower.content, e);
+        r = reader_new(c->source, s->lower.answers, &s->lower.reader, e);
     if (r == 0)
         r = session_open(&s->lower, c->fuse_fd, &s->session, e);
     return r;
@@ -57,10 +57,10 @@ void serve_free(struct serve *s)
     if (!s)
         return;
     session_close(s->session);
-    content_free(s->lower.content);
-    inodes_free(s->lower.inodes);
+    reader_free(s->lower.reader);
+    inode_map_free(s->lower.inodes);
     answers_free(s->lower.answers);
-    slots_close(s->slots);
+    requests_close(s->requests);
     free(s);
 }
 
@@ -88,19 +88,19 @@ int serve_run(struct serve *s, struct error *e)
 {
     const struct loop_config loop = {
         .fuse_fd = s->config.fuse_fd,
-        .slots = s->slots,
+        .requests = s->requests,
         .threads = s->config.threads ? s->config.threads : SERVE_THREADS,
         .process = process,
         .ready = ready,
         .ended = ended,
         .arg = s,
     };
-    int r = session_init(s->session, slots_init(s->slots), e);
+    int r = session_init(s->session, requests_init(s->requests), e);
     return r < 0 ? r : loop_run(&loop, e);
 }
 
 void serve_stats(struct serve *s, struct serve_stats *ret)
 {
-    ret->waiting_reads = content_waiting(s->lower.content);
-    slots_pids(s->slots, &ret->supervisor, &ret->daemon);
+    ret->waiting_reads = reader_waiting(s->lower.reader);
+    requests_pids(s->requests, &ret->supervisor, &ret->daemon);
 }

@@ -2,7 +2,7 @@
 #include "fusefs/supervisor.h"
 
 #include "fusefs/mount.h"
-#include "fusefs/slots.h"
+#include "fusefs/requests.h"
 #include "index/base/fd.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
@@ -22,7 +22,7 @@
 struct supervisor {
     char *const *argv;
     int fuse_fd, slots_fd, ready_fd;
-    struct slots *slots;
+    struct requests *requests;
 };
 
 static int64_t now_ms(void)
@@ -67,7 +67,7 @@ static pid_t start_daemon(struct supervisor *s)
     if (pid < 0)
         log_warn("start the daemon: %m");
     else
-        slots_set_pids(s->slots, getpid(), pid);
+        requests_set_pids(s->requests, getpid(), pid);
     return pid;
 }
 
@@ -87,13 +87,13 @@ static bool wait_for_daemon(pid_t pid)
     return false;
 }
 
-/* Quick at first, so that a request that kills its daemon is soon answered with EIO (fusefs/slots) and the others go
+/* Quick at first, so that a request that kills its daemon is soon answered with EIO (fusefs/requests) and the others go
  * on. */
 static int pause_after(unsigned quick_deaths)
 {
     int pause_ms = 0;
     for (unsigned i = 0; i < quick_deaths && pause_ms < SUPERVISOR_PAUSE_MAX_MS; i++) {
-        int most = i < 2 * SLOTS_ATTEMPTS ? 100 : SUPERVISOR_PAUSE_MAX_MS;
+        int most = i < 2 * REQUEST_ATTEMPTS ? 100 : SUPERVISOR_PAUSE_MAX_MS;
         pause_ms = pause_ms == 0 ? 10 : pause_ms * 2;
         if (pause_ms > most)
             pause_ms = most;
@@ -124,14 +124,14 @@ static void ignore_signals(void)
 /* The kernel queues it with the mount; it waits in the slots until the first daemon answers it. */
 static int take_init(struct supervisor *s, struct error *e)
 {
-    uint8_t request[SLOTS_REQUEST_MAX];
+    uint8_t request[REQUEST_MAX];
     ssize_t n;
     do
         n = read(s->fuse_fd, request, sizeof(request));
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return error_set(e, ERROR_FAILED, n < 0 ? -errno : -EIO, "read the kernel's FUSE_INIT");
-    return slots_save_init(s->slots, (struct bytes){ request, (size_t)n }, e);
+    return requests_save_init(s->requests, (struct bytes){ request, (size_t)n }, e);
 }
 
 static int set_up(struct supervisor *s, const struct supervisor_config *c, struct error *e)
@@ -139,9 +139,9 @@ static int set_up(struct supervisor *s, const struct supervisor_config *c, struc
     s->fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (s->fuse_fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "open /dev/fuse");
-    int r = slots_create(&s->slots_fd, e);
+    int r = requests_create(&s->slots_fd, e);
     if (r == 0)
-        r = slots_open(s->slots_fd, &s->slots, e);
+        r = requests_open(s->slots_fd, &s->requests, e);
     if (r == 0)
         r = mount_fuse(s->fuse_fd, c->source, c->mount_point, e);
     if (r < 0)
@@ -154,7 +154,7 @@ static int set_up(struct supervisor *s, const struct supervisor_config *c, struc
 
 static void tear_down(struct supervisor *s)
 {
-    slots_close(s->slots);
+    requests_close(s->requests);
     mem_closep(&s->fuse_fd);
     mem_closep(&s->slots_fd);
     mem_closep(&s->ready_fd);
@@ -197,9 +197,9 @@ int supervisor_adopt(const struct supervisor_config *c, pid_t daemon, struct err
     if (r == 0)
         r = steal(pidfd, SUPERVISOR_SLOTS_FD, &s.slots_fd, e);
     if (r == 0)
-        r = slots_open(s.slots_fd, &s.slots, e);
+        r = requests_open(s.slots_fd, &s.requests, e);
     if (r == 0) {
-        slots_set_pids(s.slots, getpid(), daemon);
+        requests_set_pids(s.requests, getpid(), daemon);
         /* Not our child, so its status is not ours to read: if it ended because of an unmount, so will the next one. */
         struct pollfd end = { pidfd, POLLIN, 0 };
         while (poll(&end, 1, -1) < 0 && errno == EINTR)

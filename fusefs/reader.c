@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "fusefs/content.h"
+#include "fusefs/reader.h"
 
 #include "index/base/mem.h"
 
 #include <errno.h>
 
-struct content {
+struct reader {
     struct source *source;
     struct answers *answers;
     struct lists *lists;
@@ -20,23 +20,23 @@ struct pieces {
     size_t count;
 };
 
-int content_new(struct source *source, struct answers *answers, struct content **ret, struct error *e)
+int reader_new(struct source *source, struct answers *answers, struct reader **ret, struct error *e)
 {
-    struct content *c = mem_new(1, sizeof(*c));
+    struct reader *c = mem_new(1, sizeof(*c));
     c->source = source;
     c->answers = answers;
     int r = lists_new(source, &c->lists, e);
     if (r == 0)
         r = ahead_new(source, &c->ahead, e);
     if (r < 0) {
-        content_free(c);
+        reader_free(c);
         return r;
     }
     *ret = c;
     return 0;
 }
 
-void content_free(struct content *c)
+void reader_free(struct reader *c)
 {
     if (!c)
         return;
@@ -45,7 +45,7 @@ void content_free(struct content *c)
     free(c);
 }
 
-unsigned content_waiting(struct content *c)
+unsigned reader_waiting(struct reader *c)
 {
     return c->waiting;
 }
@@ -62,7 +62,7 @@ static bool same_frame(const struct extent *a, const struct extent *b)
     return a->frame.offset == b->frame.offset && pack_equal(&a->frame.pack, &b->frame.pack);
 }
 
-static int get_frame(struct content *c, struct pieces *p, size_t i, struct error *e)
+static int get_frame(struct reader *c, struct pieces *p, size_t i, struct error *e)
 {
     const struct extent *x = &p->extents[i];
     if (i > 0 && same_frame(x, x - 1))
@@ -79,7 +79,7 @@ static int get_frame(struct content *c, struct pieces *p, size_t i, struct error
     return 0;
 }
 
-static int gather(struct content *c, const struct extents *x, uint64_t offset, uint64_t end, struct pieces *ret,
+static int gather(struct reader *c, const struct extents *x, uint64_t offset, uint64_t end, struct pieces *ret,
                   struct error *e)
 {
     size_t first = extents_from(x, offset), last = first;
@@ -113,8 +113,8 @@ static void copy(const struct pieces *p, uint64_t offset, uint64_t end, char *to
     memset(to + (at - offset), 0, end - at);
 }
 
-int content_read(struct content *c, uint64_t position, const struct entry *n, uint64_t offset, size_t size,
-                 char **ret_answer, size_t *ret_len, struct error *e)
+int reader_read(struct reader *c, uint64_t position, const struct entry *n, uint64_t offset, size_t size,
+                char **ret_answer, size_t *ret_len, struct error *e)
 {
     uint64_t end = offset < n->size ? n->size : offset;
     if (end - offset > size)
@@ -145,8 +145,8 @@ int content_read(struct content *c, uint64_t position, const struct entry *n, ui
     return r;
 }
 
-int content_seek(struct content *c, uint64_t position, const struct entry *n, uint64_t offset, int whence,
-                 uint64_t *ret, struct error *e)
+int reader_seek(struct reader *c, uint64_t position, const struct entry *n, uint64_t offset, int whence, uint64_t *ret,
+                struct error *e)
 {
     if (offset >= n->size)
         return error_say(e, ERROR_FAILED, -ENXIO, "seek behind the end");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fusefs/inodes.h"
+#include "fusefs/inode.h"
 
 #include "index/base/mem.h"
 
@@ -11,7 +11,7 @@ struct first_name {
     size_t names;
 };
 
-struct inodes {
+struct inode_map {
     struct tree *tree;
     struct first_name *firsts; /* by position */
     size_t first_count;
@@ -34,9 +34,10 @@ static int find_path(struct tree *t, const char *path, uint64_t *ret_position, s
     return r;
 }
 
-int inodes_new(struct tree *tree, const struct link_group *groups, size_t count, struct inodes **ret, struct error *e)
+int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, struct inode_map **ret,
+                  struct error *e)
 {
-    struct inodes *i = mem_new(1, sizeof(*i));
+    struct inode_map *i = mem_new(1, sizeof(*i));
     i->tree = tree;
     if (groups && count > 0)
         i->firsts = mem_new(count, sizeof(i->firsts[0]));
@@ -45,7 +46,7 @@ int inodes_new(struct tree *tree, const struct link_group *groups, size_t count,
         f->names = groups[g].count;
         int r = find_path(tree, groups[g].paths[0], &f->position, NULL, e);
         if (r < 0) {
-            inodes_free(i);
+            inode_map_free(i);
             return r;
         }
     }
@@ -55,14 +56,14 @@ int inodes_new(struct tree *tree, const struct link_group *groups, size_t count,
     return 0;
 }
 
-void inodes_free(struct inodes *i)
+void inode_map_free(struct inode_map *i)
 {
     if (i)
         free(i->firsts);
     free(i);
 }
 
-struct tree *inodes_tree(struct inodes *i)
+struct tree *inode_map_tree(struct inode_map *i)
 {
     return i->tree;
 }
@@ -72,7 +73,7 @@ void inode_release(struct inode *n)
     entry_release(&n->n);
 }
 
-static size_t count_names(const struct inodes *i, uint64_t position)
+static size_t count_names(const struct inode_map *i, uint64_t position)
 {
     struct first_name key = { .position = position }, *found = NULL;
     if (i->first_count > 0)
@@ -105,7 +106,7 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){ s, rest };
 }
 
-static void fill_stat(const struct inodes *i, struct inode *n)
+static void fill_stat(const struct inode_map *i, struct inode *n)
 {
     n->stat = (struct stat){
         .st_ino = n->n.ino,
@@ -123,7 +124,7 @@ static void fill_stat(const struct inodes *i, struct inode *n)
     };
 }
 
-int inodes_adopt(struct inodes *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e)
+int inode_adopt(struct inode_map *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e)
 {
     struct inode found = { .n = *n };
     *n = (struct entry){ 0 };
@@ -150,22 +151,22 @@ int inodes_adopt(struct inodes *i, uint64_t position, struct entry *n, struct in
 static void make_root(struct inode *ret)
 {
     *ret = (struct inode){
-        .id = INODES_ROOT,
-        .n = { .type = ENTRY_DIRECTORY, .mode = 0755, .ino = INODES_ROOT_INO },
-        .stat = { .st_ino = INODES_ROOT_INO, .st_mode = S_IFDIR | 0755, .st_nlink = 1, .st_blksize = 4096 },
+        .id = INODE_ROOT,
+        .n = { .type = ENTRY_DIRECTORY, .mode = 0755, .ino = INODE_ROOT_INO },
+        .stat = { .st_ino = INODE_ROOT_INO, .st_mode = S_IFDIR | 0755, .st_nlink = 1, .st_blksize = 4096 },
     };
 }
 
-static int check_id(struct inodes *i, uint64_t id, struct error *e)
+static int check_id(struct inode_map *i, uint64_t id, struct error *e)
 {
     if (id >= 2 && id - 2 < tree_count(i->tree))
         return 0;
     return error_say(e, ERROR_FAILED, -ESTALE, "no node %llu", (unsigned long long)id);
 }
 
-int inodes_get(struct inodes *i, uint64_t id, struct inode *ret, struct error *e)
+int inode_get(struct inode_map *i, uint64_t id, struct inode *ret, struct error *e)
 {
-    if (id == INODES_ROOT) {
+    if (id == INODE_ROOT) {
         make_root(ret);
         return 0;
     }
@@ -174,15 +175,15 @@ int inodes_get(struct inodes *i, uint64_t id, struct inode *ret, struct error *e
     if (r == 0)
         r = tree_at(i->tree, id - 2, NULL, &n, e);
     if (r == 0)
-        r = inodes_adopt(i, id - 2, &n, ret, e);
+        r = inode_adopt(i, id - 2, &n, ret, e);
     return r;
 }
 
-int inodes_path(struct inodes *i, uint64_t id, struct buf *path, struct error *e)
+int inode_path(struct inode_map *i, uint64_t id, struct buf *path, struct error *e)
 {
     buf_clear(path);
     buf_string(path);
-    if (id == INODES_ROOT)
+    if (id == INODE_ROOT)
         return 0;
     _cleanup_(buf_release) struct buf key = { 0 };
     int r = check_id(i, id, e);
@@ -193,13 +194,13 @@ int inodes_path(struct inodes *i, uint64_t id, struct buf *path, struct error *e
     return r;
 }
 
-int inodes_lookup(struct inodes *i, uint64_t parent, const char *name, struct inode *ret, struct error *e)
+int inode_lookup(struct inode_map *i, uint64_t parent, const char *name, struct inode *ret, struct error *e)
 {
     size_t len = strlen(name);
     if (len > NAME_LEN_MAX)
         return error_say(e, ERROR_FAILED, -ENAMETOOLONG, "a name of %zu bytes", len);
     _cleanup_(buf_release) struct buf path = { 0 }, key = { 0 };
-    int r = inodes_path(i, parent, &path, e);
+    int r = inode_path(i, parent, &path, e);
     if (r < 0)
         return r;
     if (key_directory_prefix(buf_bytes(&path), &key) < 0)
@@ -210,6 +211,6 @@ int inodes_lookup(struct inodes *i, uint64_t parent, const char *name, struct in
     struct entry n = { 0 };
     r = tree_find(i->tree, buf_bytes(&key), &position, &n, e);
     if (r == 0)
-        r = inodes_adopt(i, position, &n, ret, e);
+        r = inode_adopt(i, position, &n, ret, e);
     return r;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * inodes - from the kernel's node ids to entries of the tree, and what stat says of them (rules O2, O5, O9).
+ * inode - from the kernel's node ids to entries of the tree, and what stat says of them (rules O2, O5, O9).
  *
  * The node id of an entry is its position in the immutable tree + 2; 1 is the root, which has no entry. There is no
  * table and nothing to forget, and a restarted daemon means the same files by the same ids.
@@ -21,15 +21,16 @@
 
 #include <sys/stat.h>
 
-#define INODES_ROOT 1u
-#define INODES_ROOT_INO UINT32_MAX
+#define INODE_ROOT 1u
+#define INODE_ROOT_INO UINT32_MAX
 
-struct inodes;
+struct inode_map;
 
 /* tree is borrowed. groups: NULL under an overlay. */
-int inodes_new(struct tree *tree, const struct link_group *groups, size_t count, struct inodes **ret, struct error *e);
-void inodes_free(struct inodes *i); /* NULL is fine */
-struct tree *inodes_tree(struct inodes *i);
+int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, struct inode_map **ret,
+                  struct error *e);
+void inode_map_free(struct inode_map *i); /* NULL is fine */
+struct tree *inode_map_tree(struct inode_map *i);
 
 struct inode {
     uint64_t id;      /* the kernel's node id */
@@ -44,10 +45,10 @@ static inline uint64_t inode_position(const struct inode *n)
 }
 
 /* By node id. -ESTALE ERROR_FAILED: there is no such node; else tree_at's errors. */
-int inodes_get(struct inodes *i, uint64_t id, struct inode *ret, struct error *e);
+int inode_get(struct inode_map *i, uint64_t id, struct inode *ret, struct error *e);
 /* The entry `name` of directory `parent`. -ENOENT ERROR_UNKNOWN: there is none. */
-int inodes_lookup(struct inodes *i, uint64_t parent, const char *name, struct inode *ret, struct error *e);
+int inode_lookup(struct inode_map *i, uint64_t parent, const char *name, struct inode *ret, struct error *e);
 /* Makes the inode of an entry that was found at position; takes n over (also on errors). */
-int inodes_adopt(struct inodes *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e);
+int inode_adopt(struct inode_map *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e);
 /* Replaces path by the path of a node, NUL behind it; the root's is empty. */
-int inodes_path(struct inodes *i, uint64_t id, struct buf *path, struct error *e);
+int inode_path(struct inode_map *i, uint64_t id, struct buf *path, struct error *e);
