@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/fuzz/seeds.h"
 #include "index/access.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
@@ -11,7 +12,7 @@
 #include <sys/stat.h>
 
 /*
- * seeds - writes the corpus of the fuzzers of index/ from real encodings: seeds DIR makes DIR/key/…, DIR/page/… and so
+ * seeds - writes the corpus of the fuzzers from real encodings: seeds DIR makes DIR/key/…, DIR/page/… and so
  * on. Run it again when a format changes.
  */
 
@@ -176,6 +177,7 @@ int main(int argc, char **argv)
     trees(big);
     snapshots(t, &wide);
     lists();
+    seeds_sync(write_seed);
     for (size_t i = few; i < count; i++)
         free((char *)all[i].path);
     free(all);
