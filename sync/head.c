@@ -3,6 +3,7 @@
 
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "sync/fields.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 #include <jansson.h>
 
 #define HEAD_VERSION 1
-#define NUMBER_MAX ((1ull << 53) - 1) /* what every JSON reader keeps exactly */
 #define HEAD_PATH_MAX 4096
 
 static const char *const state_names[] = {
@@ -79,21 +79,14 @@ void head_end_epoch(struct head *h)
 
 /* encoding */
 
-static json_t *hex(const void *p, size_t n)
-{
-    char text[65];
-    text_hex(text, p, n);
-    return json_string(text);
-}
-
 static json_t *encode_last(const struct head *h)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < h->last_count; i++) {
         json_t *one = json_object();
         json_object_set_new(one, "epoch", json_integer((json_int_t)h->last[i].epoch));
-        json_object_set_new(one, "root", hex(&h->last[i].root, sizeof(h->last[i].root)));
-        json_object_set_new(one, "write", hex(&h->last[i].write, sizeof(h->last[i].write)));
+        json_object_set_new(one, "root", fields_put_hex(&h->last[i].root, sizeof(h->last[i].root)));
+        json_object_set_new(one, "write", fields_put_hex(&h->last[i].write, sizeof(h->last[i].write)));
         json_array_append_new(all, one);
     }
     return all;
@@ -109,7 +102,7 @@ static json_t *to_json(const struct head *h)
     }
     json_object_set_new(o, "v", json_integer(HEAD_VERSION));
     json_object_set_new(o, "box", json_string(h->box));
-    json_object_set_new(o, "incarnation", hex(h->incarnation, sizeof(h->incarnation)));
+    json_object_set_new(o, "incarnation", fields_put_hex(h->incarnation, sizeof(h->incarnation)));
     json_object_set_new(o, "epoch", json_integer((json_int_t)h->epoch));
     json_object_set_new(o, "seq", json_integer((json_int_t)h->seq));
     json_object_set_new(o, "state", json_string(head_state_name(h->state)));
@@ -118,9 +111,9 @@ static json_t *to_json(const struct head *h)
     json_object_set_new(o, "pin", json_string(h->pin));
     json_object_set_new(o, "path", json_string(h->path ? h->path : ""));
     json_object_set_new(o, "ttl", json_integer((json_int_t)h->ttl_s));
-    json_object_set_new(o, "root", hex(&h->root, sizeof(h->root)));
+    json_object_set_new(o, "root", fields_put_hex(&h->root, sizeof(h->root)));
     json_object_set_new(o, "last", encode_last(h));
-    json_object_set_new(o, "write", hex(&h->write, sizeof(h->write)));
+    json_object_set_new(o, "write", fields_put_hex(&h->write, sizeof(h->write)));
     if (h->condemned[0])
         json_object_set_new(o, "condemned", json_string(h->condemned));
     else
@@ -151,35 +144,10 @@ int head_encode(const struct head *h, const struct seal_context *c, struct buf *
 
 /* decoding: each reader says 0 or -1; the caller makes one error of it */
 
-static int read_text(const json_t *o, const char *key, char *to, size_t room)
-{
-    const json_t *v = json_object_get(o, key);
-    size_t n = json_string_length(v);
-    if (!json_is_string(v) || n >= room || memchr(json_string_value(v), 0, n))
-        return -1;
-    memcpy(to, json_string_value(v), n + 1);
-    return 0;
-}
-
-static int read_hex(const json_t *o, const char *key, void *to, size_t n)
-{
-    const json_t *v = json_object_get(o, key);
-    return json_is_string(v) ? text_unhex(json_string_value(v), json_string_length(v), to, n) : -1;
-}
-
-static int read_number(const json_t *o, const char *key, uint64_t max, uint64_t *ret)
-{
-    const json_t *v = json_object_get(o, key);
-    if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > max)
-        return -1;
-    *ret = (uint64_t)json_integer_value(v);
-    return 0;
-}
-
 static int read_state(const json_t *o, enum head_state *ret)
 {
     char word[16];
-    if (read_text(o, "state", word, sizeof(word)) < 0)
+    if (fields_text(o, "state", word, sizeof(word)) < 0)
         return -1;
     for (unsigned i = 0; i <= HEAD_TOMBSTONE; i++)
         if (strcmp(word, state_names[i]) == 0) {
@@ -199,9 +167,9 @@ static int read_last(const json_t *o, struct head *h)
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *one = json_array_get(all, i);
         struct head_last *l = &h->last[i];
-        if (read_number(one, "epoch", NUMBER_MAX, &l->epoch) < 0 || l->epoch >= before ||
-            read_hex(one, "root", &l->root, sizeof(l->root)) < 0 ||
-            read_hex(one, "write", &l->write, sizeof(l->write)) < 0)
+        if (fields_number(one, "epoch", FIELDS_NUMBER_MAX, &l->epoch) < 0 || l->epoch >= before ||
+            fields_hex(one, "root", &l->root, sizeof(l->root)) < 0 ||
+            fields_hex(one, "write", &l->write, sizeof(l->write)) < 0)
             return -1;
         before = l->epoch;
     }
@@ -212,7 +180,7 @@ static int read_last(const json_t *o, struct head *h)
 static int read_path(const json_t *o, struct head *h)
 {
     _cleanup_free_ char *path = mem_new(HEAD_PATH_MAX + 1, 1);
-    if (read_text(o, "path", path, HEAD_PATH_MAX + 1) < 0 || (path[0] != 0 && path[0] != '/'))
+    if (fields_text(o, "path", path, HEAD_PATH_MAX + 1) < 0 || (path[0] != 0 && path[0] != '/'))
         return -1;
     h->path = mem_strdup(path);
     return 0;
@@ -223,8 +191,9 @@ static int read_condemned(const json_t *o, struct head *h)
     uint8_t id[16];
     if (!json_object_get(o, "condemned"))
         return 0;
-    return read_hex(o, "condemned", id, sizeof(id)) < 0 ? -1
-                                                        : read_text(o, "condemned", h->condemned, sizeof(h->condemned));
+    return fields_hex(o, "condemned", id, sizeof(id)) < 0
+               ? -1
+               : fields_text(o, "condemned", h->condemned, sizeof(h->condemned));
 }
 
 static void read_unknown(json_t *o, struct head *h)
@@ -235,49 +204,34 @@ static void read_unknown(json_t *o, struct head *h)
         h->unknown = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
-static bool has_root(const struct head *h)
-{
-    static const struct snapshot_id none;
-    return memcmp(&h->root, &none, sizeof(none)) != 0;
-}
-
 static int read_all(const json_t *o, struct head *h)
 {
-    if (read_text(o, "box", h->box, sizeof(h->box)) < 0 || !text_is_name(h->box) ||
-        read_hex(o, "incarnation", h->incarnation, sizeof(h->incarnation)) < 0 ||
-        read_number(o, "epoch", NUMBER_MAX, &h->epoch) < 0 || h->epoch == 0 ||
-        read_number(o, "seq", NUMBER_MAX, &h->seq) < 0 || h->seq == 0 || read_state(o, &h->state) < 0)
+    if (fields_text(o, "box", h->box, sizeof(h->box)) < 0 || !text_is_name(h->box) ||
+        fields_hex(o, "incarnation", h->incarnation, sizeof(h->incarnation)) < 0 ||
+        fields_number(o, "epoch", FIELDS_NUMBER_MAX, &h->epoch) < 0 || h->epoch == 0 ||
+        fields_number(o, "seq", FIELDS_NUMBER_MAX, &h->seq) < 0 || h->seq == 0 || read_state(o, &h->state) < 0)
         return -1;
-    if (read_text(o, "node", h->node, sizeof(h->node)) < 0 || !text_is_name(h->node) ||
-        read_text(o, "boot_id", h->boot_id, sizeof(h->boot_id)) < 0 ||
-        read_text(o, "pin", h->pin, sizeof(h->pin)) < 0 || (h->pin[0] && !text_is_name(h->pin)) ||
-        read_path(o, h) < 0 || read_number(o, "ttl", HEAD_TTL_MAX, &h->ttl_s) < 0)
+    if (fields_text(o, "node", h->node, sizeof(h->node)) < 0 || !text_is_name(h->node) ||
+        fields_text(o, "boot_id", h->boot_id, sizeof(h->boot_id)) < 0 ||
+        fields_text(o, "pin", h->pin, sizeof(h->pin)) < 0 || (h->pin[0] && !text_is_name(h->pin)) ||
+        read_path(o, h) < 0 || fields_number(o, "ttl", HEAD_TTL_MAX, &h->ttl_s) < 0)
         return -1;
-    if (read_hex(o, "root", &h->root, sizeof(h->root)) < 0 || read_condemned(o, h) < 0 || read_last(o, h) < 0 ||
-        read_hex(o, "write", &h->write, sizeof(h->write)) < 0)
+    if (fields_hex(o, "root", &h->root, sizeof(h->root)) < 0 || read_condemned(o, h) < 0 || read_last(o, h) < 0 ||
+        fields_hex(o, "write", &h->write, sizeof(h->write)) < 0)
         return -1;
-    return has_root(h) == (h->state != HEAD_TOMBSTONE) ? 0 : -1;
+    return snapshot_id_none(&h->root) == (h->state == HEAD_TOMBSTONE) ? 0 : -1;
 }
 
 int head_decode_body(struct bytes json, struct head *ret, struct error *e)
 {
     if (json.len > HEAD_MAX)
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "head: %zu bytes are too many", json.len);
-    json_t *o = json_loadb((const char *)json.data, json.len, JSON_REJECT_DUPLICATES, NULL);
-    uint64_t version = 0;
-    if (!json_is_object(o) || read_number(o, "v", NUMBER_MAX, &version) < 0 || version == 0) {
-        json_decref(o);
-        return error_say(e, ERROR_DAMAGED, -EBADMSG, "head: not what a head looks like");
-    }
-    if (version > HEAD_VERSION) {
-        json_decref(o);
-        error_say(e, ERROR_USAGE, -ENOTSUP, "head: version %llu is newer than this ag-box",
-                  (unsigned long long)version);
-        return error_hint(e, "install a newer ag-box on this node"), -ENOTSUP;
-    }
-
+    json_t *o = NULL;
+    int r = fields_open(json, HEAD_VERSION, "head", &o, e);
+    if (r < 0)
+        return r;
     struct head h = { 0 };
-    int r = read_all(o, &h);
+    r = read_all(o, &h);
     if (r == 0)
         read_unknown(o, &h);
     json_decref(o);

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/hold.h"
 
+#include "index/base/clock.h"
 #include "index/base/mem.h"
+#include "sync/fields.h"
+#include "sync/names.h"
+
+#include <errno.h>
+#include <stdio.h>
 
 #include <sodium.h>
-#include <stdio.h>
+
+#define HOLD_VERSION 1
+#define HOLD_MAX 4096
 
 void hold_new_writer(const struct node *n, struct writer *ret)
 {
@@ -12,7 +20,7 @@ void hold_new_writer(const struct node *n, struct writer *ret)
     randombytes_buf(ret->rand, sizeof(ret->rand));
 }
 
-static void hold_key(const char *box, const struct writer *w, char to[STORE_KEY_MAX])
+void hold_key(const char *box, const struct writer *w, char to[STORE_KEY_MAX])
 {
     char text[WRITER_TEXT];
     writer_text(w, text);
@@ -22,12 +30,17 @@ static void hold_key(const char *box, const struct writer *w, char to[STORE_KEY_
 int hold_put(struct store *s, const struct seal_context *c, const struct writer *w, const struct node *n,
              const struct snapshot_id *snapshot, struct error *e)
 {
-    char name[WRITER_TEXT], key[STORE_KEY_MAX], id[SNAPSHOT_ID_TEXT];
+    char name[WRITER_TEXT], key[STORE_KEY_MAX];
+    _cleanup_(buf_release) struct buf body = { 0 }, sealed = { 0 };
+    json_t *o = json_object();
+    json_object_set_new(o, "v", json_integer(HOLD_VERSION));
+    json_object_set_new(o, "node", json_string(n->name));
+    json_object_set_new(o, "snapshot", fields_put_hex(snapshot, sizeof(*snapshot)));
+    json_object_set_new(o, "time", json_integer(clock_wall_ns() / 1000000000));
+    fields_write(o, &body);
+
     writer_text(w, name);
     hold_key(c->box, w, key);
-    snapshot_id_text(snapshot, id);
-    _cleanup_(buf_release) struct buf body = { 0 }, sealed = { 0 };
-    buf_printf(&body, "{\"v\":1,\"node\":\"%s\",\"snapshot\":\"%s\"}", n->name, id);
     seal(c, SEAL_HOLD, name, sizeof(name) - 1, buf_bytes(&body), &sealed);
     return store_put(s, key, buf_bytes(&sealed), STORE_ALWAYS, NULL, NULL, e);
 }
@@ -37,4 +50,81 @@ int hold_remove(struct store *s, const char *box, const struct writer *w, struct
     char key[STORE_KEY_MAX];
     hold_key(box, w, key);
     return store_remove(s, key, e);
+}
+
+int hold_decode_body(struct bytes json, struct hold *ret, struct error *e)
+{
+    struct hold h = { 0 };
+    uint64_t time_s = 0;
+    json_t *o = NULL;
+    int r = fields_open(json, HOLD_VERSION, "hold", &o, e);
+    if (r < 0)
+        return r;
+    if (fields_name(o, "node", h.node) < 0 || fields_hex(o, "snapshot", &h.snapshot, sizeof(h.snapshot)) < 0 ||
+        fields_number(o, "time", FIELDS_NUMBER_MAX, &time_s) < 0)
+        r = error_say(e, ERROR_DAMAGED, -EBADMSG, "hold: impossible values");
+    json_decref(o);
+    if (r < 0)
+        return r;
+    h.time_s = (int64_t)time_s;
+    *ret = h;
+    return 0;
+}
+
+/* -ENOENT: it is gone. What cannot be opened is a hold all the same. */
+static int get(struct store *s, const struct seal_context *c, const char *name, struct hold *ret, struct error *e)
+{
+    char key[STORE_KEY_MAX];
+    struct writer w;
+    if (writer_parse(name, &w) < 0)
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "box/%s/hold/%s: not a hold's name", c->box, name);
+    hold_key(c->box, &w, key);
+
+    _cleanup_(buf_release) struct buf sealed = { 0 }, body = { 0 };
+    struct store_info info = { 0 };
+    int r = store_get(s, key, 0, 0, HOLD_MAX, &sealed, &info, e);
+    if (r < 0 && r != -EFBIG)
+        return r;
+    struct hold h = { 0 };
+    if (r == 0)
+        r = seal_open(c, SEAL_HOLD, name, WRITER_TEXT - 1, buf_bytes(&sealed), HOLD_MAX, &body, NULL);
+    if (r == 0)
+        r = hold_decode_body(buf_bytes(&body), &h, NULL);
+    h.damaged = r < 0;
+    h.writer = w;
+    h.age_ns = info.now_ns - info.modified_ns;
+    *ret = h;
+    return 0;
+}
+
+int hold_list(struct store *s, const struct seal_context *c, struct hold **ret, size_t *ret_count, struct error *e)
+{
+    char prefix[STORE_KEY_MAX];
+    snprintf(prefix, sizeof(prefix), "box/%s/hold/", c->box);
+    _cleanup_(names_release) struct names names = { 0 };
+    int r = names_list(s, prefix, &names, e);
+    if (r < 0)
+        return r;
+    _cleanup_free_ struct hold *all = mem_new(names.count + 1, sizeof(*all));
+    size_t count = 0;
+    for (size_t i = 0; i < names.count; i++) {
+        r = get(s, c, names.name[i], &all[count], e);
+        if (r == 0)
+            count++;
+        else if (r != -ENOENT)
+            return r;
+    }
+    *ret = mem_steal(all);
+    *ret_count = count;
+    return 0;
+}
+
+bool hold_is_stray(const struct hold *h, const struct node *n, const struct writer *known, size_t count)
+{
+    if (memcmp(h->writer.state, n->state, sizeof(n->state)) != 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (memcmp(&known[i], &h->writer, sizeof(h->writer)) == 0)
+            return false;
+    return true;
 }
