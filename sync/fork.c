@@ -4,8 +4,8 @@
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "sync/children.h"
 #include "sync/fields.h"
-#include "sync/names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -188,8 +188,8 @@ int fork_list(struct store *s, const struct seal_context *c, struct fork **ret, 
 {
     char prefix[STORE_KEY_MAX];
     snprintf(prefix, sizeof(prefix), "box/%s/fork/", c->box);
-    _cleanup_(names_release) struct names names = { 0 };
-    int r = names_list(s, prefix, &names, e);
+    _cleanup_(children_release) struct children names = { 0 };
+    int r = children_list(s, prefix, &names, e);
     if (r < 0)
         return r;
     _cleanup_free_ struct fork *all = mem_new(names.count + 1, sizeof(*all));

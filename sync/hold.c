@@ -3,8 +3,8 @@
 
 #include "index/base/clock.h"
 #include "index/base/mem.h"
+#include "sync/children.h"
 #include "sync/fields.h"
-#include "sync/names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -101,8 +101,8 @@ int hold_list(struct store *s, const struct seal_context *c, struct hold **ret, 
 {
     char prefix[STORE_KEY_MAX];
     snprintf(prefix, sizeof(prefix), "box/%s/hold/", c->box);
-    _cleanup_(names_release) struct names names = { 0 };
-    int r = names_list(s, prefix, &names, e);
+    _cleanup_(children_release) struct children names = { 0 };
+    int r = children_list(s, prefix, &names, e);
     if (r < 0)
         return r;
     _cleanup_free_ struct hold *all = mem_new(names.count + 1, sizeof(*all));
