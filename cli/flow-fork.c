@@ -1,7 +1,121 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
+
+#include "index/base/mem.h"
+#include "index/reached.h"
+#include "sync/fork.h"
+
 #include <errno.h>
-int flow_fork(struct stack *s, struct error *e)
+
+/* Step 5: every pack that the fork reaches is in the store, and not condemned. */
+static int verify(struct stack *s, const struct snapshot_id *id, struct error *e)
 {
-    return error_say(e, ERROR_FAILED, -ENOTSUP, "fork of %s", s->name);
+    _cleanup_(view_close) struct view v = { 0 };
+    _cleanup_(reached_freep) struct reached *reached = reached_new();
+    int r = view_open_id(s, id, &v, e);
+    if (r == 0)
+        r = reached_add(reached, &v.snapshot, v.tree, view_source(&v), e);
+    if (r < 0)
+        return r;
+
+    _cleanup_free_ struct reached_pack *list = NULL;
+    size_t count = 0;
+    reached_list(reached, &list, &count);
+    _cleanup_free_ struct fork_pack *packs = mem_new(count + 1, sizeof(*packs));
+    for (size_t i = 0; i < count; i++)
+        packs[i].name = list[i].name;
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    r = lease_read(&l, false, &head, e);
+    if (r == 0)
+        r = fork_verify(s->store, &s->seal, &head, packs, count, e);
+    if (r <= 0)
+        return r;
+    error_say(e, ERROR_DAMAGED, -EIO, "%d of the %zu packs that the fork of %s needs are gone from the store", r, count,
+              s->name);
+    return error_hint(e, "the work stays here as it is; `ag-box check %s` says which files those packs held", s->name);
+}
+
+static void describe(struct stack *s, const struct saved *saved, const struct snapshot_id *parent, struct fork *ret)
+{
+    *ret = (struct fork){ .snapshot = saved->id, .parent = *parent, .writer = s->record.writer };
+    memcpy(ret->incarnation, s->record.incarnation, sizeof(ret->incarnation));
+    fork_name_new(ret, &s->node, s->record.epoch);
+}
+
+/* Older forks of the same work go once a newer one is verified. */
+static int remove_older(struct stack *s, const struct fork *newest, struct error *e)
+{
+    struct fork *all = NULL;
+    size_t count = 0;
+    int r = fork_list(s->store, &s->seal, &all, &count, e);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (strcmp(all[i].node, newest->node) == 0 && all[i].epoch == newest->epoch &&
+            strcmp(all[i].name, newest->name) != 0)
+            r = fork_remove(s->store, s->name, all[i].name, e);
+    free(all);
+    return r;
+}
+
+/* Steps 4 to 6. */
+static int publish(struct stack *s, const struct saved *saved, const struct snapshot_id *parent, struct error *e)
+{
+    struct fork f;
+    describe(s, saved, parent, &f);
+    int r = fork_put(s->store, &s->seal, &f, e);
+    if (r == 0)
+        r = verify(s, &saved->id, e);
+    if (r < 0)
+        return r;
+    s->record.fork = saved->id;
+    r = stack_save_record(s, e);
+    if (r == 0)
+        r = journal_packs_clear(s->journal, e);
+    if (r == 0)
+        r = remove_older(s, &f, e);
+    if (r == 0) {
+        ui_line(s->ui, "the work on %s here is kept as fork:%s-%llu", s->name, f.node, (unsigned long long)f.epoch);
+        ui_field_text(s->ui, "fork", f.name);
+    }
+    return r;
+}
+
+int flow_fork(struct stack *s, bool still, struct error *e)
+{
+    _cleanup_(view_close) struct view base = { 0 }, before = { 0 };
+    bool again = !snapshot_id_none(&s->record.fork);
+    int r = stack_content(s, e);
+    if (r == 0)
+        r = flow_reach_tree(s, e);
+    if (r == 0 && still)
+        r = flow_make_still(s, e);
+    if (r == 0)
+        r = s->record.full ? view_open_committed(s, &base, e) : view_open_base(s, &base, e);
+    if (r == 0 && again)
+        r = view_open_id(s, &s->record.fork, &before, e);
+    if (r < 0)
+        return r;
+
+    const struct view *parent = again ? &before : &base;
+    struct meta meta = { 0 };
+    struct saved saved = { 0 };
+    r = flow_meta(&parent->snapshot, &meta, e);
+    if (r == 0) {
+        struct saving_config c = { .live = !still,
+                                   .project = s->record.aside ? s->record.aside : s->record.path,
+                                   .meta = &meta,
+                                   .rules_changed = strcmp(base.snapshot.meta, parent->snapshot.meta) != 0,
+                                   .parent = &parent->snapshot,
+                                   .base = &base,
+                                   .epoch = s->record.epoch };
+        r = saving_run(s, &c, &saved, e);
+    }
+    if (r == 0 && saved.changed)
+        r = publish(s, &saved, &parent->snapshot.id, e);
+    else if (r == 0 && !again)
+        ui_line(s->ui, "nothing had been changed in %s here: there is nothing to keep", s->name);
+    saved_release(&saved);
+    meta_release(&meta);
+    return r < 0 ? error_prefix(e, "fork %s", s->name) : 0;
 }

@@ -49,22 +49,42 @@ static int refuse_writers(struct stack *s, const char *root, const char *below, 
 }
 
 /* P3. */
-static int make_still(struct stack *s, const char *tree, struct error *e)
+static int freeze(struct stack *s, struct error *e)
 {
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
     crash_point("remount-ro.before");
-    struct error why = { 0 };
-    int r = overlay_freeze(tree, &why);
+    int r = overlay_freeze(tree, e);
     crash_point("remount-ro.after");
-    if (r == 0)
-        return 0;
-    int stored = flow_set_state(s, BOX_MOUNTED, e);
-    if (stored < 0)
-        return stored;
-    if (r != -EBUSY) {
-        *e = why;
+    if (r != -EBUSY)
         return r;
-    }
     return refuse_writers(s, tree, NULL, "a file in it is open for writing, mapped, or open and deleted", e);
+}
+
+/* T3: the directory moves aside before it is walked, so that whoever comes by its path later finds nothing to write to.
+ */
+static int move_aside(struct stack *s, struct error *e)
+{
+    struct stat st;
+    if (s->record.aside && lstat(s->record.aside, &st) == 0)
+        return 0;
+    if (!s->record.aside) {
+        char id[17];
+        random_hex(id, 8);
+        s->record.aside = place_aside(s->record.path, id);
+        int r = stack_save_record(s, e);
+        if (r < 0)
+            return r;
+    }
+    crash_point("rename-aside.before");
+    if (rename(s->record.path, s->record.aside) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "move %s aside to %s", s->record.path, s->record.aside);
+    crash_point("rename-aside.after");
+    return flow_sync_parent(s->record.path, e);
+}
+
+int flow_make_still(struct stack *s, struct error *e)
+{
+    return s->record.full ? move_aside(s, e) : freeze(s, e);
 }
 
 static void tell(struct stack *s, const struct saved *saved)
@@ -127,68 +147,43 @@ static int save_and_commit(struct stack *s, struct view *base, const char *proje
 
 static int park_lazy(struct stack *s, struct error *e)
 {
-    enum mounts_state mounted;
-    int r = mounts_look(s, &mounted, e);
-    if (r == 0 && (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY)) {
-        r = mounts_down(s, true, e);
-        if (r == 0)
-            r = mounts_up(s, false, e);
-    }
-    if (r == 0)
-        r = stack_content(s, e);
+    int r = flow_reach_tree(s, e);
     if (r == 0 && s->record.state != BOX_PARKING)
         r = flow_set_state(s, BOX_PARKING, e);
     if (r < 0)
         return r;
-    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
-    r = make_still(s, tree, e);
-    if (r < 0)
-        return r;
+    r = flow_make_still(s, e);
+    if (r < 0) {
+        int stored = flow_set_state(s, BOX_MOUNTED, NULL);
+        return stored < 0 ? stored : r;
+    }
     _cleanup_(view_close) struct view base = { 0 };
     r = view_open_base(s, &base, e);
     return r < 0 ? r : save_and_commit(s, &base, NULL, e);
 }
 
-/* T3: the directory moves aside before it is walked, so that whoever comes by its path later finds nothing to write to.
- */
-static int move_aside(struct stack *s, struct error *e)
-{
-    struct stat st;
-    if (s->record.state == BOX_MOVING && lstat(s->record.aside, &st) == 0)
-        return 0;
-    int r = refuse_writers(s, s->record.path, s->record.path, NULL, e);
-    if (r < 0)
-        return r;
-    if (s->record.state != BOX_MOVING) {
-        char id[17];
-        random_hex(id, 8);
-        free(s->record.aside);
-        s->record.aside = place_aside(s->record.path, id);
-        r = flow_set_state(s, BOX_MOVING, e);
-        if (r < 0)
-            return r;
-    }
-    crash_point("rename-aside.before");
-    if (rename(s->record.path, s->record.aside) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "move %s aside to %s", s->record.path, s->record.aside);
-    crash_point("rename-aside.after");
-    return flow_sync_parent(s->record.path, e);
-}
-
 static int park_full(struct stack *s, struct error *e)
 {
-    int r = stack_content(s, e);
+    int r = 0;
+    if (s->record.state != BOX_MOVING) {
+        r = refuse_writers(s, s->record.path, s->record.path, NULL, e);
+        if (r == 0) {
+            free(mem_steal(s->record.aside));
+            r = flow_set_state(s, BOX_MOVING, e);
+        }
+    }
     if (r == 0)
-        r = move_aside(s, e);
-    if (r < 0)
-        return r;
+        r = flow_make_still(s, e);
     _cleanup_(view_close) struct view base = { 0 };
-    r = view_open_committed(s, &base, e);
+    if (r == 0)
+        r = view_open_committed(s, &base, e);
     return r < 0 ? r : save_and_commit(s, &base, s->record.aside, e);
 }
 
 int flow_park_held(struct stack *s, struct error *e)
 {
-    int r = s->record.full ? park_full(s, e) : park_lazy(s, e);
+    int r = stack_content(s, e);
+    if (r == 0)
+        r = s->record.full ? park_full(s, e) : park_lazy(s, e);
     return r < 0 ? r : flow_clean(s, e);
 }

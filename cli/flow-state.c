@@ -50,7 +50,7 @@ static int verify_lease(struct stack *s, struct error *e)
 
 static int fork_then_fresh(struct stack *s, const struct flow_up_options *o, struct error *e)
 {
-    int r = flow_fork(s, e);
+    int r = flow_fork(s, true, e);
     if (r == 0)
         r = flow_clean(s, e);
     return r < 0 ? r : flow_up_fresh(s, o, e);
@@ -192,10 +192,13 @@ static int park_none(struct stack *s, struct error *e)
     return 0;
 }
 
-/* The mounted work's lease, before it is stopped: a lost one makes a fork of it. */
+/* A lease that turns out to be lost makes the work a fork's; one that may be taken again is, and park goes on. */
 static int park_mine(struct stack *s, struct error *e)
 {
-    int r = verify_lease(s, e);
+    int r = flow_park_held(s, e);
+    if (r != -ESTALE || !e || e->kind != ERROR_HELD)
+        return r;
+    r = verify_lease(s, e);
     if (r == 0 && s->record.state != BOX_FENCED)
         return flow_park_held(s, e);
     return r < 0 ? r : flow_park(s, e);
@@ -203,7 +206,7 @@ static int park_mine(struct stack *s, struct error *e)
 
 static int park_fenced(struct stack *s, struct error *e)
 {
-    int r = flow_fork(s, e);
+    int r = flow_fork(s, true, e);
     if (r == 0)
         r = flow_clean(s, e);
     if (r < 0)
@@ -273,7 +276,7 @@ int flow_snapshot(struct stack *s, struct error *e)
     case BOX_FULL_HELD:
         return flow_snapshot_held(s, e);
     case BOX_FENCED:
-        return flow_fork(s, e);
+        return flow_fork(s, false, e);
     case BOX_PARKED:
         return flow_clean(s, e);
     case BOX_NONE:

@@ -58,6 +58,18 @@ int flow_sync_parent(const char *path, struct error *e)
     return 0;
 }
 
+int flow_reach_tree(struct stack *s, struct error *e)
+{
+    if (s->record.full)
+        return 0;
+    enum mounts_state mounted;
+    int r = mounts_look(s, &mounted, e);
+    if (r < 0 || mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)
+        return r;
+    r = mounts_down(s, true, e);
+    return r < 0 ? r : mounts_up(s, false, e);
+}
+
 int flow_keep_committed(struct stack *s, const struct snapshot *n, struct error *e)
 {
     _cleanup_(buf_release) struct buf sealed = { 0 };
