@@ -30,8 +30,14 @@ int flow_up_acquired(struct stack *s, const struct flow_up_options *o,
                      struct error *e);                    /* from acquired or preparing */
 int flow_park_held(struct stack *s, struct error *e);     /* from mounted, parking, full-held or moving */
 int flow_snapshot_held(struct stack *s, struct error *e); /* from mounted or full-held */
-int flow_fork(struct stack *s, struct error *e);          /* fenced work into a verified fork */
-int flow_clean(struct stack *s, struct error *e);         /* P8, from parked; idempotent */
+/* Fenced work into a verified fork. still: nothing may change it any more (before it is taken away), else live. */
+int flow_fork(struct stack *s, bool still, struct error *e);
+/* A lazy box's tree is mounted over its own base, if need be now. */
+int flow_reach_tree(struct stack *s, struct error *e);
+/* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.
+ */
+int flow_make_still(struct stack *s, struct error *e);
+int flow_clean(struct stack *s, struct error *e); /* P8, from parked; idempotent */
 int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e);
 int flow_set_state(struct stack *s, enum box_state state, struct error *e);
 int flow_sync_parent(const char *path, struct error *e); /* fsync of the directory that holds path */
