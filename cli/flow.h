@@ -21,6 +21,8 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e);
 int flow_park(struct stack *s, struct error *e);
 int flow_snapshot(struct stack *s, struct error *e); /* live */
 
+int flow_set(struct stack *s, char *const *assignments, int count, struct error *e);
+
 /* Parts that several of them use. */
 void flow_lease(struct stack *s, struct lease *ret); /* this node's view of the protocol, borrowed from the stack */
 int flow_resolve(struct stack *s,
@@ -39,6 +41,10 @@ int flow_reach_tree(struct stack *s, struct error *e);
 int flow_make_still(struct stack *s, struct error *e);
 int flow_clean(struct stack *s, struct error *e); /* P8, from parked; idempotent */
 int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e);
+/* n becomes a snapshot of its own with the same tree: new id, this parent and meta, this node and lease; PUT, not
+ * committed. */
+int flow_derive(struct stack *s, const struct snapshot_id *parent, const struct meta *meta, struct snapshot *n,
+                struct error *e);
 int flow_set_state(struct stack *s, enum box_state state, struct error *e);
 int flow_sync_parent(const char *path, struct error *e); /* fsync of the directory that holds path */
 int flow_keep_committed(struct stack *s, const struct snapshot *n,

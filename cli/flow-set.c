@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "index/base/clock.h"
+#include "index/base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int flow_derive(struct stack *s, const struct snapshot_id *parent, const struct meta *meta, struct snapshot *n,
+                struct error *e)
+{
+    char *text = NULL;
+    int r = meta_encode(meta, &text, e);
+    if (r < 0)
+        return r;
+    free(n->meta);
+    n->meta = text;
+    n->parent = *parent;
+    n->epoch = s->record.epoch;
+    n->time_ns = clock_wall_ns();
+    memcpy(n->incarnation, s->record.incarnation, sizeof(n->incarnation));
+    snprintf(n->node, sizeof(n->node), "%s", s->config->node);
+    snapshots_new_id(&n->id);
+
+    char key[STORE_KEY_MAX];
+    _cleanup_(buf_release) struct buf sealed = { 0 };
+    snapshots_seal(n, &s->seal, &sealed);
+    snapshots_key(s->name, &n->id, key);
+    return store_put(s->store, key, buf_bytes(&sealed), STORE_ALWAYS, NULL, NULL, e);
+}
+
+/* The assignments, one after the other; path only while the box is up nowhere. */
+static int assign(struct meta *m, char *const *assignments, int count, bool up_here, bool *changed, struct error *e)
+{
+    for (int i = 0; i < count; i++) {
+        if (up_here && strncmp(assignments[i], "path=", 5) == 0) {
+            error_say(e, ERROR_BUSY, -EBUSY, "the path cannot change while the box is up");
+            return error_hint(e, "park it first");
+        }
+        bool one = false;
+        int r = meta_set(m, assignments[i], &one, e);
+        if (r < 0)
+            return r;
+        *changed |= one;
+    }
+    return 0;
+}
+
+/* Frees the lease again when the box is not up here. */
+static int commit(struct stack *s, const struct snapshot_id *root, char *const *assignments, int count, bool up_here,
+                  struct error *e)
+{
+    _cleanup_(snapshot_releasep) struct snapshot n = { 0 };
+    struct meta meta = { 0 };
+    bool changed = false;
+    int r = snapshots_get(s->store, &s->seal, root, &n, e);
+    if (r == 0)
+        r = flow_meta(&n, &meta, e);
+    if (r == 0)
+        r = assign(&meta, assignments, count, up_here, &changed, e);
+    if (r == 0 && changed)
+        r = flow_derive(s, root, &meta, &n, e);
+    struct lease l;
+    flow_lease(s, &l);
+    struct lease_commit c = { .root = n.id,
+                              .pin = meta.pin,
+                              .path = meta.path,
+                              .frees = !up_here,
+                              .then = up_here ? BOX_STATE_COUNT : BOX_PARKED };
+    if (r == 0 && changed)
+        r = lease_commit(&l, &c, e);
+    else if (!up_here && (r == 0 || e->kind != ERROR_DOUBT)) /* the lease was taken for nothing */
+        lease_free(&l, BOX_PARKED, r < 0 ? NULL : e);
+    if (r == 0 && changed && up_here)
+        r = flow_keep_committed(s, &n, e);
+    if (r == 0)
+        ui_line(s->ui, changed ? "%s is changed" : "%s has these values already", s->name);
+    ui_field(s->ui, "changed", json_boolean(changed));
+    meta_release(&meta);
+    return r;
+}
+
+static int set_free(struct stack *s, char *const *assignments, int count, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = lease_read(&l, false, &head, e);
+    if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
+        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+    if (r == 0 && head.state == HEAD_HELD) {
+        error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s", s->name, head.node);
+        return error_hint(e, "run it there, or park the box first");
+    }
+    struct snapshot_id root = head.root;
+    if (r == 0)
+        memcpy(s->record.incarnation, head.incarnation, sizeof(head.incarnation));
+    if (r == 0)
+        r = stack_save_record(s, e);
+    struct lease_take t = { .then = BOX_ACQUIRED };
+    if (r == 0)
+        r = lease_acquire(&l, &head, &t, e);
+    if (r == 0)
+        r = commit(s, &root, assignments, count, false, e);
+    return r < 0 ? r : flow_clean(s, e);
+}
+
+int flow_set(struct stack *s, char *const *assignments, int count, struct error *e)
+{
+    int r = flow_resolve(s, e);
+    if (r < 0)
+        return r;
+    switch (s->record.state) {
+    case BOX_NONE:
+    case BOX_MOVED_ASIDE:
+        return set_free(s, assignments, count, e);
+    case BOX_PARKED:
+        r = flow_clean(s, e);
+        return r < 0 ? r : set_free(s, assignments, count, e);
+    case BOX_MOUNTED:
+    case BOX_FULL_HELD:
+    case BOX_ACQUIRED:
+        return commit(s, &s->record.committed, assignments, count, true, e);
+    case BOX_TRACKING:
+        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s: its first snapshot was not finished", s->name);
+    case BOX_FENCED:
+        return error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost", s->name);
+    case BOX_PREPARING:
+    case BOX_FILLING:
+    case BOX_PARKING:
+    case BOX_MOVING:
+    case BOX_STATE_COUNT:
+        break;
+    }
+    return error_say(e, ERROR_BUSY, -EBUSY, "box %s is %s", s->name, box_state_name(s->record.state));
+}
