@@ -13,6 +13,13 @@
 
 /* The state table of index/FORMAT.md, one function a command. */
 
+/* up --from replaces the tree: not over work that is here. */
+static int refuse_from(struct stack *s, struct error *e)
+{
+    error_say(e, ERROR_BUSY, -EBUSY, "box %s has work here (%s)", s->name, box_state_name(s->record.state));
+    return error_hint(e, "ag-box park %s first", s->name);
+}
+
 static int already_up(struct stack *s)
 {
     ui_line(s->ui, "%s is up here already, at %s", s->name, s->record.path);
@@ -141,6 +148,8 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
     int r = flow_resolve(s, e);
     if (r < 0)
         return r;
+    if (o->from && s->record.state != BOX_NONE && s->record.state != BOX_MOVED_ASIDE && s->record.state != BOX_PARKED)
+        return refuse_from(s, e);
     switch (s->record.state) {
     case BOX_NONE:
     case BOX_MOVED_ASIDE:

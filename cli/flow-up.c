@@ -101,6 +101,34 @@ static int acquire(struct going_up *u, struct error *e)
     return together_run(calls, foreign ? 2 : 3, e);
 }
 
+/* --from: the tree of another snapshot under the head's meta, committed at once with the old head as parent. */
+static int commit_from(struct going_up *u, const char *from, struct error *e)
+{
+    struct stack *s = u->stack;
+    _cleanup_(snapshot_releasep) struct snapshot head = { 0 }, n = { 0 };
+    struct snapshot_id id;
+    struct meta meta = { 0 };
+    int r = snapshots_open(buf_bytes(&u->sealed), &s->seal, &u->head.root, &head, e);
+    if (r == 0)
+        r = view_find(s, from, &id, e);
+    if (r == 0)
+        r = snapshots_get(s->store, &s->seal, &id, &n, e);
+    if (r == 0)
+        r = flow_meta(&head, &meta, e);
+    if (r == 0)
+        r = flow_derive(s, &head.id, &meta, &n, e);
+    struct lease_commit c = { .root = n.id, .pin = meta.pin, .path = meta.path, .then = BOX_STATE_COUNT };
+    if (r == 0)
+        r = lease_commit(&u->lease, &c, e);
+    if (r == 0) {
+        u->head.root = n.id;
+        buf_clear(&u->sealed);
+        snapshots_seal(&n, &s->seal, &u->sealed);
+    }
+    meta_release(&meta);
+    return r;
+}
+
 static void new_upper_name(char to[40])
 {
     memcpy(to, "upper-", 6);
@@ -244,6 +272,8 @@ int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error
     int r = read_head(&u, e);
     if (r == 0)
         r = acquire(&u, e);
+    if (r == 0 && o->from)
+        r = commit_from(&u, o->from, e);
     if (r == 0) {
         phase(&u, "lease");
         r = bring_up(&u, e);

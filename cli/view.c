@@ -3,6 +3,11 @@
 
 #include "index/base/fd.h"
 #include "index/base/mem.h"
+#include "sync/condemned.h"
+#include "sync/fork.h"
+#include "sync/head.h"
+
+#include <errno.h>
 
 int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct error *e)
 {
@@ -14,6 +19,56 @@ int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct 
         r = tree_open(view_source(ret), &ret->snapshot.root, 0, &ret->tree, e);
     if (r < 0)
         view_close(ret);
+    return r;
+}
+
+static int find_fork(struct stack *stack, const char *name, struct snapshot_id *ret, struct error *e)
+{
+    struct fork *all = NULL;
+    size_t count = 0;
+    int r = fork_list(stack->store, &stack->seal, &all, &count, e);
+    if (r < 0)
+        return r;
+    const struct fork *f = fork_find(all, count, name);
+    if (f)
+        *ret = f->snapshot;
+    else
+        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no fork %s of %s", name, stack->name);
+    free(all);
+    return r;
+}
+
+static int refuse_condemned(struct stack *stack, const struct head *head, const struct snapshot_id *id, struct error *e)
+{
+    struct condemned c = { 0 };
+    int r = condemned_get(stack->store, &stack->seal, head->condemned, &c, e);
+    if (r == 0 && condemned_find_snapshot(&c, id)) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, "this snapshot is condemned: prune is about to delete it");
+        error_hint(e, "choose a younger one: ag-box ls --snapshots %s", stack->name);
+        r = -ENOENT;
+    }
+    condemned_release(&c);
+    return r;
+}
+
+int view_find(struct stack *stack, const char *text, struct snapshot_id *ret, struct error *e)
+{
+    _cleanup_(head_releasep) struct head head = { 0 };
+    struct snapshot_id id;
+    int r = head_read(stack->store, &stack->seal, &head, e);
+    if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
+        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", stack->name);
+    if (r < 0)
+        return r;
+    id = head.root;
+    if (text && strncmp(text, "fork:", 5) == 0)
+        r = find_fork(stack, text + 5, &id, e);
+    else if (text)
+        r = snapshots_find(stack->store, stack->name, text, &id, e);
+    if (r == 0 && text)
+        r = refuse_condemned(stack, &head, &id, e);
+    if (r == 0)
+        *ret = id;
     return r;
 }
 
