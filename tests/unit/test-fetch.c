@@ -90,6 +90,7 @@ static void remove_all(const char *path)
 
 static int tear_down(void **state)
 {
+    twin_store_release(w.twin); /* a failed test may have left threads there */
     fetch_free(mem_steal(w.fetch));
     cache_close(mem_steal(w.cache));
     twin_store_free(mem_steal(w.twin));
@@ -534,6 +535,7 @@ static int set_up_small(void **state)
 
 static int tear_down_small(void **state)
 {
+    twin_store_release(w.twin);
     fetch_free(mem_steal(w.fetch));
     cache_close(mem_steal(w.cache));
     assert_int_equal(umount(w.cache_path), 0);
