@@ -2,6 +2,7 @@
 #include "index/reach.h"
 
 #include "index/base/fd.h"
+#include "index/base/mem.h"
 #include "index/key.h"
 
 #include <errno.h>
@@ -40,6 +41,18 @@ int reach_file(int parent, const char *name)
     if (fd < 0 && errno == EPERM)
         fd = openat(parent, name, flags);
     return fd < 0 ? -errno : fd;
+}
+
+int reach_parent(int root, const char *path, int *ret_fd, const char **ret_name)
+{
+    const char *slash = strrchr(path, '/');
+    _cleanup_free_ char *directory = slash ? mem_copy(path, (size_t)(slash - path)) : mem_strdup(".");
+    int fd = fd_open_beneath(root, directory, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    *ret_fd = fd;
+    *ret_name = slash ? slash + 1 : path;
+    return 0;
 }
 
 ssize_t reach_down(struct buf *path, const char *name, struct error *e)

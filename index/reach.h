@@ -30,6 +30,9 @@ int reach_directory(const struct reach_root *root, int parent, const char *path,
 /* A regular file for reading: never waits for a pipe or a lease, never follows a link. */
 int reach_file(int parent, const char *name);
 
+/* The directory of path beneath root, opened (rule T5), and path's last component. */
+int reach_parent(int root, const char *path, int *ret_fd, const char **ret_name);
+
 /* What a name that was just listed answers when it is gone, or became something else. */
 static inline bool reach_vanished(int code)
 {

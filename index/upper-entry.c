@@ -31,14 +31,27 @@ int upper_base(struct tree *base, const char *path, struct entry *ret, struct er
 
 /* The base's path that the kernel looks up for this entry: by its redirect, or its own name in the same lower
  * directory. */
-static char *lower_path(const struct upper_place *p, const struct attributes *a)
+static char *lower_path(const char *lower, const char *name, const struct attributes *a)
 {
     if (a->redirect && a->redirect[0] == '/')
         return mem_strdup(a->redirect + 1);
-    if (!p->lower)
+    if (!lower)
         return NULL;
-    const char *name = a->redirect ? a->redirect : p->name;
-    return p->lower[0] ? mem_printf("%s/%s", p->lower, name) : mem_strdup(name);
+    if (a->redirect)
+        name = a->redirect;
+    return lower[0] ? mem_printf("%s/%s", lower, name) : mem_strdup(name);
+}
+
+int upper_lower_directory(struct tree *base, const char *lower, const char *name, const struct attributes *a,
+                          char **ret, struct error *e)
+{
+    _cleanup_free_ char *path = a->opaque ? NULL : lower_path(lower, name, a);
+    _cleanup_(entry_release) struct entry there = { 0 };
+    int r = path ? upper_base(base, path, &there, e) : 0;
+    if (r < 0)
+        return r;
+    *ret = r && there.type == ENTRY_DIRECTORY ? mem_steal(path) : NULL;
+    return 0;
 }
 
 static int damaged(const struct upper_found *f, const char *lower, struct error *e)
@@ -62,7 +75,7 @@ static void remember_move(const struct upper_place *p, const char *lower, const 
 /* Metadata only: the data is what the base has there (index/upper-entry's one use of it). */
 static int take_base_content(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)
 {
-    _cleanup_free_ char *lower = lower_path(p, &f->a);
+    _cleanup_free_ char *lower = lower_path(p->lower, p->name, &f->a);
     _cleanup_(entry_release) struct entry there = { 0 };
     int r = lower ? upper_base(v->config->base, lower, &there, e) : 0;
     if (r == 0)
@@ -119,16 +132,14 @@ static int find_lower_directory(struct upper_view *v, const struct upper_place *
                                 struct error *e)
 {
     f->known = true;
-    _cleanup_free_ char *lower = f->a.opaque ? NULL : lower_path(p, &f->a);
-    if (!lower)
-        return 0;
+    int r = upper_lower_directory(v->config->base, p->lower, p->name, &f->a, &f->lower, e);
+    if (r < 0 || !f->lower)
+        return r;
     _cleanup_(entry_release) struct entry there = { 0 };
-    int r = upper_base(v->config->base, lower, &there, e);
-    if (r < 0 || !r || there.type != ENTRY_DIRECTORY)
-        return r < 0 ? r : 0;
-    remember_move(p, lower, &there, f);
-    f->lower = mem_steal(lower);
-    return 0;
+    r = upper_base(v->config->base, f->lower, &there, e);
+    if (r > 0)
+        remember_move(p, f->lower, &there, f);
+    return r < 0 ? r : 0;
 }
 
 static int leave_out(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)

@@ -64,5 +64,12 @@ struct change upper_entry_change(const struct upper_view *v, const struct upper_
 /* A free number for st_ino, unlike every number of the base. */
 int upper_number(struct upper_view *v, uint64_t st_ino, uint32_t *ret, struct error *e);
 
+/*
+ * The base's directory that shows through a directory of the upper layer, whose attributes are a; NULL: none. lower:
+ * the one that shows through its parent, or NULL.
+ */
+int upper_lower_directory(struct tree *base, const char *lower, const char *name, const struct attributes *a,
+                          char **ret, struct error *e);
+
 /* What the base has at path: 1 and ret (raw, links as such), or 0. */
 int upper_base(struct tree *base, const char *path, struct entry *ret, struct error *e);
