@@ -29,6 +29,7 @@ struct transfer {
     CURL *curl;
     const struct http_request *request;
     struct http_answer *answer;
+    size_t given; /* bytes of a body that is sent once */
 };
 
 static void start_curl(void)
@@ -232,6 +233,30 @@ static void set_limits(struct http_pool *p, CURL *h)
     curl_easy_setopt(h, CURLOPT_XFERINFODATA, (void *)p->stop);
 }
 
+static size_t give_body(char *to, size_t one, size_t room, void *arg)
+{
+    struct transfer *t = arg;
+    size_t left = t->request->body.len - t->given, n = left < room ? left : room;
+    memcpy(to, t->request->body.data + t->given, n);
+    t->given += n;
+    return n;
+}
+
+/* A body from a callback that cannot go back is one that libcurl cannot send again (CURLE_SEND_FAIL_REWIND). */
+static void set_body(struct transfer *t)
+{
+    const struct http_request *q = t->request;
+    if (q->once && q->body.len > 0) {
+        curl_easy_setopt(t->curl, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(t->curl, CURLOPT_READFUNCTION, give_body);
+        curl_easy_setopt(t->curl, CURLOPT_READDATA, t);
+        curl_easy_setopt(t->curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)q->body.len);
+    } else { /* from memory, without a copy */
+        curl_easy_setopt(t->curl, CURLOPT_POSTFIELDS, q->body.len ? (const char *)q->body.data : "");
+        curl_easy_setopt(t->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.len);
+    }
+}
+
 static void set_request(struct transfer *t)
 {
     const struct http_request *q = t->request;
@@ -244,10 +269,8 @@ static void set_request(struct transfer *t)
         curl_easy_setopt(t->curl, CURLOPT_NOBODY, 1L);
         return;
     }
-    if (strcmp(q->method, "PUT") == 0) { /* from memory, without a copy */
-        curl_easy_setopt(t->curl, CURLOPT_POSTFIELDS, q->body.len ? (const char *)q->body.data : "");
-        curl_easy_setopt(t->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.len);
-    }
+    if (strcmp(q->method, "PUT") == 0)
+        set_body(t);
     curl_easy_setopt(t->curl, CURLOPT_CUSTOMREQUEST, q->method);
 }
 

@@ -8,8 +8,8 @@
  * handle's connection is used again; name look-ups and TLS sessions are shared. Time limits: connecting, and inactivity
  * (less than a byte a second for so long), never the whole: a slow line may take its time. No redirects, no
  * `Expect: 100-continue` (R2 never answers it and libcurl would wait a second a PUT), HTTP/1.1 (a handle has one
- * request at a time). libcurl itself repeats a request once when a kept connection turns out closed before a byte of
- * answer came. Not to be used on both sides of a fork.
+ * request at a time). libcurl itself repeats a request when a kept connection turns out closed before a byte of
+ * answer came, unless `once` forbids it. Not to be used on both sides of a fork.
  */
 
 #include "index/base/buf.h"
@@ -31,6 +31,7 @@ struct http_request {
     size_t header_count;
     struct bytes body; /* of PUT */
     size_t max;        /* bytes of a successful answer's body */
+    bool once;         /* PUT: libcurl must not repeat it */
 };
 
 #define HTTP_TEXT_MAX 128

@@ -50,7 +50,7 @@ static int send_once(struct s3 *s, struct s3_call *c, struct error *e)
         sent[i] = (struct http_header){ headers[i].name, headers[i].value };
     sent[n] = (struct http_header){ "authorization", buf_string(&authorization) };
     _cleanup_free_ char *url = mem_printf("%s%s%s%s", s->base, request.path, c->query.len ? "?" : "", request.query);
-    struct http_request q = { c->method, url, sent, n + 1, c->body, c->max };
+    struct http_request q = { c->method, url, sent, n + 1, c->body, c->max, c->condition != STORE_ALWAYS };
     return http_perform(s->pool, &q, &c->answer, e);
 }
 

@@ -18,9 +18,9 @@
 #include <cmocka.h>
 
 /*
- * What the store makes of answers, one by one: a server that says what the test wrote down, in that order, one answer a
- * connection, and keeps what it was asked. Answers are sent as they are; DATE in them is the current time. "" hangs up
- * without a word, "hang" keeps silent.
+ * What the store makes of answers, one by one: a server that says what the test wrote down, in that order, and
+ * keeps what it was asked; a connection ends where an answer says so. Answers are sent as they are; DATE in them is the
+ * current time. "" hangs up without a word, "hang" keeps silent.
  */
 
 #define REQUESTS_MAX 16
@@ -73,21 +73,33 @@ static void answer(int fd, const char *text, int64_t skew_s)
     send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
+/* One request and its answer. Whether the connection is kept: true unless the answer says it is not, or there is none.
+ */
+static bool serve_one(struct server *v, int fd)
+{
+    unsigned i = v->asked;
+    read_request(fd, v->requests[i]);
+    if (!v->requests[i][0]) /* the client hung up */
+        return false;
+    __atomic_store_n(&v->asked, i + 1, __ATOMIC_RELEASE);
+    if (!v->answers[i])
+        fprintf(stderr, "an unexpected request: %s\n", v->requests[i]);
+    else if (strcmp(v->answers[i], "hang") == 0)
+        recv(fd, v->requests[i], 1, 0); /* until the client gives up */
+    else
+        answer(fd, v->answers[i], v->skew_s);
+    return v->answers[i] && strstr(v->answers[i], "HTTP/") && !strstr(v->answers[i], "Connection: close");
+}
+
 static void *serve(void *arg)
 {
     struct server *v = arg;
-    for (unsigned i = 0; i < REQUESTS_MAX; i++) {
+    while (v->asked < REQUESTS_MAX) {
         int fd = accept(v->listener, NULL, NULL);
         if (fd < 0) /* shut down */
             break;
-        read_request(fd, v->requests[i]);
-        __atomic_store_n(&v->asked, i + 1, __ATOMIC_RELEASE);
-        if (!v->answers[i])
-            fprintf(stderr, "an unexpected request: %s\n", v->requests[i]);
-        else if (strcmp(v->answers[i], "hang") == 0)
-            recv(fd, v->requests[i], 1, 0); /* until the client gives up */
-        else
-            answer(fd, v->answers[i], v->skew_s);
+        while (serve_one(v, fd) && v->asked < REQUESTS_MAX)
+            continue;
         close(fd);
     }
     return NULL;
@@ -225,6 +237,22 @@ static void a_conditional_put_is_sent_once(void **state)
         assert_string_equal(etag, "untouched");
         assert_int_equal(stop(v), 1);
     }
+}
+
+/* Fails if libcurl is free to send it again on a new connection: it does so by itself when a kept one dies without a
+ * word. */
+static void a_conditional_put_is_not_repeated_by_the_library_either(void **state)
+{
+    static const char kept[] = "HTTP/1.1 200 OK\r\nETag: \"e1\"\r\nDate: " DATE
+                               "\r\nLast-Modified: Tue, 03 Mar 2026 10:00:00 GMT\r\nContent-Length: 1\r\n\r\nx";
+    struct server *v = START(kept, "");
+    assert_int_equal(get(v, 0, 0, NULL), 1);
+    assert_int_equal(put(v, STORE_IF_MATCH, NULL, NULL), -EHOSTUNREACH);
+    assert_int_equal(stop(v), 2);
+    v = START(kept, "", OK("", 0)); /* what has no condition may be repeated */
+    assert_int_equal(get(v, 0, 0, NULL), 1);
+    assert_int_equal(put(v, STORE_ALWAYS, NULL, NULL), 0);
+    assert_int_equal(stop(v), 3);
 }
 
 static void definite_answers_are_not_repeated(void **state)
@@ -443,6 +471,7 @@ int main(void)
         cmocka_unit_test(each_attempt_is_signed_anew),
         cmocka_unit_test(an_outage_ends_as_one),
         cmocka_unit_test(a_conditional_put_is_sent_once),
+        cmocka_unit_test(a_conditional_put_is_not_repeated_by_the_library_either),
         cmocka_unit_test(definite_answers_are_not_repeated),
         cmocka_unit_test(a_wrong_clock_is_corrected_once),
         cmocka_unit_test(an_object_is_what_was_asked_for_or_an_error),
