@@ -61,7 +61,7 @@ static void fork_key(const char *box, const char *name, char to[STORE_KEY_MAX])
     snprintf(to, STORE_KEY_MAX, "box/%s/fork/%s", box, name);
 }
 
-static void encode(const struct fork *f, struct buf *to)
+void fork_encode_body(const struct fork *f, struct buf *to)
 {
     char writer[WRITER_TEXT];
     writer_text(&f->writer, writer);
@@ -139,7 +139,7 @@ int fork_put(struct store *s, const struct seal_context *c, const struct fork *f
     char key[STORE_KEY_MAX];
     _cleanup_(buf_release) struct buf body = { 0 }, sealed = { 0 };
     fork_key(c->box, f->name, key);
-    encode(f, &body);
+    fork_encode_body(f, &body);
     seal(c, SEAL_FORK, f->name, strlen(f->name), buf_bytes(&body), &sealed);
     for (unsigned try = 0;; try++) {
         struct error why = { 0 };

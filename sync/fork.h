@@ -56,4 +56,5 @@ struct fork_pack {
 int fork_verify(struct store *s, const struct seal_context *c, const struct head *h, struct fork_pack *packs,
                 size_t count, struct error *e);
 /* The opened body; name, node and epoch of ret are what the body must agree with. For fuzzers. */
+void fork_encode_body(const struct fork *f, struct buf *to);
 int fork_decode_body(struct bytes json, struct fork *ret, struct error *e);

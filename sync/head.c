@@ -121,25 +121,34 @@ static json_t *to_json(const struct head *h)
     return o;
 }
 
-int head_encode(const struct head *h, const struct seal_context *c, struct buf *ret, struct error *e)
+int head_encode_body(const struct head *h, struct buf *ret, struct error *e)
 {
     if (h->path && (!text_is_utf8(h->path, strlen(h->path)) || strlen(h->path) > HEAD_PATH_MAX))
         return error_say(e, ERROR_USAGE, -EINVAL, "the project's path is not UTF-8, or too long");
 
-    json_t *o = to_json(h);
-    _cleanup_free_ char *text = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(o);
-    if (!text || strlen(text) > HEAD_MAX)
+    _cleanup_(buf_release) struct buf body = { 0 };
+    fields_write(to_json(h), &body);
+    if (body.len > HEAD_MAX)
         return error_say(e, ERROR_FAILED, -EOVERFLOW, "the head of %s does not fit into %u bytes", h->box, HEAD_MAX);
 
     /* A head that we could not read again must not be written. */
     _cleanup_(head_releasep) struct head again = { 0 };
-    struct bytes body = { (const uint8_t *)text, strlen(text) };
-    int r = head_decode_body(body, &again, e);
-    if (r < 0)
-        return error_prefix(e, "encode the head of %s", h->box), r;
-    seal(c, SEAL_HEAD, "head", 4, body, ret);
+    int r = head_decode_body(buf_bytes(&body), &again, e);
+    if (r < 0) {
+        error_prefix(e, "encode the head of %s", h->box);
+        return r;
+    }
+    buf_add(ret, body.data, body.len);
     return 0;
+}
+
+int head_encode(const struct head *h, const struct seal_context *c, struct buf *ret, struct error *e)
+{
+    _cleanup_(buf_release) struct buf body = { 0 };
+    int r = head_encode_body(h, &body, e);
+    if (r == 0)
+        seal(c, SEAL_HEAD, "head", 4, buf_bytes(&body), ret);
+    return r;
 }
 
 /* decoding: each reader says 0 or -1; the caller makes one error of it */

@@ -53,6 +53,7 @@ void head_releasep(struct head *h);
 void head_copy(const struct head *from, struct head *to);
 void head_key(const char *box, char to[STORE_KEY_MAX]);
 int head_encode(const struct head *h, const struct seal_context *c, struct buf *ret, struct error *e);
+int head_encode_body(const struct head *h, struct buf *ret, struct error *e); /* before sealing */
 /* The opened JSON body: for fuzzers and `debug dump`. Replaces ret's content on success. -EBADMSG ERROR_DAMAGED,
  * -ENOTSUP ERROR_USAGE (newer version). */
 int head_decode_body(struct bytes json, struct head *ret, struct error *e);

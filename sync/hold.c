@@ -27,18 +27,24 @@ void hold_key(const char *box, const struct writer *w, char to[STORE_KEY_MAX])
     snprintf(to, STORE_KEY_MAX, "box/%s/hold/%s", box, text);
 }
 
+void hold_encode_body(const struct hold *h, struct buf *to)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "v", json_integer(HOLD_VERSION));
+    json_object_set_new(o, "node", json_string(h->node));
+    json_object_set_new(o, "snapshot", fields_put_hex(&h->snapshot, sizeof(h->snapshot)));
+    json_object_set_new(o, "time", json_integer(h->time_s));
+    fields_write(o, to);
+}
+
 int hold_put(struct store *s, const struct seal_context *c, const struct writer *w, const struct node *n,
              const struct snapshot_id *snapshot, struct error *e)
 {
     char name[WRITER_TEXT], key[STORE_KEY_MAX];
     _cleanup_(buf_release) struct buf body = { 0 }, sealed = { 0 };
-    json_t *o = json_object();
-    json_object_set_new(o, "v", json_integer(HOLD_VERSION));
-    json_object_set_new(o, "node", json_string(n->name));
-    json_object_set_new(o, "snapshot", fields_put_hex(snapshot, sizeof(*snapshot)));
-    json_object_set_new(o, "time", json_integer(clock_wall_ns() / 1000000000));
-    fields_write(o, &body);
-
+    struct hold h = { .snapshot = *snapshot, .time_s = clock_wall_ns() / 1000000000 };
+    snprintf(h.node, sizeof(h.node), "%s", n->name);
+    hold_encode_body(&h, &body);
     writer_text(w, name);
     hold_key(c->box, w, key);
     seal(c, SEAL_HOLD, name, sizeof(name) - 1, buf_bytes(&body), &sealed);

@@ -38,4 +38,5 @@ int hold_list(struct store *s, const struct seal_context *c, struct hold **ret, 
 /* Made with this node's state directory, but not among the writers that it knows of (its journal's, its mounts'). */
 bool hold_is_stray(const struct hold *h, const struct node *n, const struct writer *known, size_t count);
 /* The opened body: for fuzzers and `debug dump`. -EBADMSG ERROR_DAMAGED, -ENOTSUP ERROR_USAGE. */
+void hold_encode_body(const struct hold *h, struct buf *to);
 int hold_decode_body(struct bytes json, struct hold *ret, struct error *e);

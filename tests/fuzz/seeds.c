@@ -178,6 +178,7 @@ int main(int argc, char **argv)
     snapshots(t, &wide);
     lists();
     seeds_sync(write_seed);
+    seeds_lease(write_seed);
     for (size_t i = few; i < count; i++)
         free((char *)all[i].path);
     free(all);
