@@ -53,9 +53,12 @@ static int on_extent(void *arg, const struct extent *x, struct error *e)
     return 0;
 }
 
-static void on_extents_done(void *arg)
+static void on_scanned(void *arg, bool xattrs)
 {
-    flush_known(arg, NULL);
+    struct daemon *d = arg;
+    flush_known(d, NULL);
+    if (!xattrs)
+        serve_without_xattrs(d->serve);
 }
 
 static void on_touched(void *arg, uint64_t position)
@@ -187,7 +190,7 @@ static int start_hydration(struct daemon *d, struct error *e)
                                 .first_count = d->first_count,
                                 .metadata_only = !d->stack->config->hydrate,
                                 .extent = on_extent,
-                                .extents_done = on_extents_done,
+                                .scanned = on_scanned,
                                 .arg = d };
     return hydrate_start(&c, &d->hydrate, e);
 }

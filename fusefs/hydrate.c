@@ -36,6 +36,7 @@ struct hydrate {
     struct error error;  /* why it ended early */
     struct batch *next;  /* of the thread alone, as the rest */
     struct locator last; /* told or asked for just before: extents of one frame are neighbours */
+    bool xattrs;         /* some entry has one */
     uint64_t *asked;     /* a bit a position: files fetched along the access list */
 };
 
@@ -201,6 +202,8 @@ static int each_extent(struct hydrate *h, uint64_t position, const struct entry 
 
 static int count_entry(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
 {
+    if (n->xattr_count > 0)
+        ((struct hydrate *)arg)->xattrs = true;
     return each_extent(arg, position, n, count_frame, e);
 }
 
@@ -249,8 +252,8 @@ static int get_extents(struct hydrate *h, struct error *e)
     h->progress.frames_total = h->progress.bytes_total = 0;
     pthread_mutex_unlock(&h->lock);
     int r = tree_scan(h->config.tree, (struct bytes){ 0 }, (struct bytes){ 0 }, count_entry, h, e);
-    if (r == 0 && h->config.extents_done)
-        h->config.extents_done(h->config.arg);
+    if (r == 0 && h->config.scanned)
+        h->config.scanned(h->config.arg, h->xattrs);
     return r;
 }
 

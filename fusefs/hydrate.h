@@ -25,7 +25,8 @@ struct hydrate_config {
     bool metadata_only; /* BOX_HYDRATE=off: end before content is fetched, until hydrate_full_speed */
     /* Every extent of the tree, from the hydrating thread; may be NULL. Non-zero ends hydration. */
     int (*extent)(void *arg, const struct extent *x, struct error *e);
-    void (*extents_done)(void *arg); /* all have been told; may be NULL */
+    /* All extents have been told; xattrs: whether any entry has one (serve_without_xattrs). May be NULL. */
+    void (*scanned)(void *arg, bool xattrs);
     void *arg;
 };
 

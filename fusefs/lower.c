@@ -185,8 +185,8 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_t 
     const struct lower *l = fuse_req_userdata(req);
     struct inode n;
     struct error e = { 0 };
-    if (is_overlays(name)) { /* asked at every overlay lookup: no need to look */
-        fuse_reply_err(req, ENODATA);
+    if (l->no_xattrs || is_overlays(name)) {
+        fuse_reply_err(req, l->no_xattrs ? ENOSYS : ENODATA);
         return;
     }
     if (inode_get(l->inodes, id, &n, &e) < 0) {

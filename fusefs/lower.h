@@ -8,6 +8,10 @@
  * the kernel stops asking; it keeps file pages and directory listings. Permissions and ACLs are checked by the kernel.
  * Of the overlay's own extended attributes (trusted.overlay.*) there are none.
  *
+ * Overlayfs asks for its own attributes at every file it looks up, which costs more than all else. So once it is known
+ * that the tree has no extended attributes at all, getxattr answers ENOSYS too, and the kernel never asks again
+ * ([M] walking 46k files through the overlay: 2.5 s before, 0.8 s after).
+ *
  * What waits for the store waits without limit, but never with a lock or an answer buffer. What is damaged or gone is
  * EIO at once, logged with its path, and asked for again the next time. A cancelled source leaves the request to the
  * next daemon.
@@ -17,11 +21,13 @@
 #include "fusefs/reader.h"
 
 #include <fuse_lowlevel.h>
+#include <stdatomic.h>
 
 struct lower {
     struct inode_map *inodes;
     struct reader *reader;
     struct answers *answers;
+    atomic_bool no_xattrs;                         /* may become true at any time */
     uint64_t bytes;                                /* for statfs */
     void (*touched)(void *arg, uint64_t position); /* a file's content is read, called often; may be NULL */
     void *touched_arg;

@@ -104,3 +104,8 @@ void serve_stats(struct serve *s, struct serve_stats *ret)
     ret->waiting_reads = reader_waiting(s->lower.reader);
     requests_pids(s->requests, &ret->supervisor, &ret->daemon);
 }
+
+void serve_without_xattrs(struct serve *s)
+{
+    s->lower.no_xattrs = true;
+}

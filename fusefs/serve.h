@@ -41,3 +41,7 @@ struct serve_stats {
     pid_t supervisor, daemon;
 };
 void serve_stats(struct serve *s, struct serve_stats *ret); /* from any thread, between new and free */
+
+/* The whole tree has been seen and no entry has an extended attribute: the kernel need not ask for any. From any
+ * thread. */
+void serve_without_xattrs(struct serve *s);

@@ -136,6 +136,8 @@ static int run_daemon(const char *directory, const struct mounted_scenes *scene)
     };
     struct serve *serve;
     check(serve_new(&config, &serve, &e), &e);
+    if (w.shared->no_xattrs)
+        serve_without_xattrs(serve);
     check(serve_run(serve, &e), &e);
     serve_free(serve);
     tree_close(tree);

@@ -24,10 +24,11 @@ struct mounted_shared {
     atomic_uint waiting;    /* so many gets do */
     atomic_uint crash;      /* a get of content that begins with "CRASH" kills the daemon */
     atomic_uint crashes;
-    atomic_uint fail;    /* gets of content that begins with "FAIL" answer ERROR_DAMAGED */
-    atomic_int daemon;   /* pid of the newest */
-    atomic_uint starts;  /* of daemons */
-    atomic_uint touched; /* calls of serve_config.touched */
+    atomic_uint fail;      /* gets of content that begins with "FAIL" answer ERROR_DAMAGED */
+    atomic_int daemon;     /* pid of the newest */
+    atomic_uint no_xattrs; /* the next daemon says there are none */
+    atomic_uint starts;    /* of daemons */
+    atomic_uint touched;   /* calls of serve_config.touched */
 };
 
 typedef struct tree_root (*mounted_scene)(struct twin *t, struct link_group **ret_groups, size_t *ret_count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fusefs/hydrate.h"
 
-#include "fusefs/touched.h"
+#include "fusefs/touches.h"
+#include "index/access.h"
 #include "index/base/mem.h"
 #include "tests/unit/twin.h"
 
@@ -94,6 +95,12 @@ static int tell_extent(void *arg, const struct extent *x, struct error *e)
     return 0;
 }
 
+static void scanned(void *arg, bool xattrs)
+{
+    assert_int_equal(extents_told, FILES);
+    assert_false(xattrs);
+}
+
 static struct hydrate *hydrate(char *const *first, size_t count, bool metadata_only)
 {
     const struct hydrate_config c = {
@@ -103,6 +110,7 @@ static struct hydrate *hydrate(char *const *first, size_t count, bool metadata_o
         .first_count = count,
         .metadata_only = metadata_only,
         .extent = tell_extent,
+        .scanned = scanned,
     };
     struct hydrate *h;
     assert_int_equal(hydrate_start(&c, &h, NULL), 0);
@@ -199,7 +207,7 @@ static void paused_and_stopped_it_asks_for_nothing(void **state)
 
 static void first_touches_become_paths_in_order_each_once(void **state)
 {
-    struct touched *t;
+    struct touches *t;
     uint64_t a = 0, b = 0;
     _cleanup_(buf_release) struct buf key = { 0 }, list = { 0 };
     key_from_path((struct bytes){ (const uint8_t *)"project/d20/f02000", 18 }, &key);
@@ -207,23 +215,21 @@ static void first_touches_become_paths_in_order_each_once(void **state)
     key_from_path((struct bytes){ (const uint8_t *)"project/d03/f00303", 18 }, &key);
     assert_int_equal(tree_find(tree, buf_bytes(&key), &b, NULL, NULL), 0);
 
-    assert_int_equal(touched_new(tree_count(tree), &t, NULL), 0);
-    touched_note(t, a);
-    touched_note(t, b);
-    touched_note(t, a);
-    touched_note(t, UINT64_MAX);
-    assert_int_equal(touched_count(t), 2);
-    char *before[] = { (char *)"project/d03/f00303", (char *)"older" };
-    assert_int_equal(touched_encode(t, tree, before, 2, &list, NULL), 0);
-    touched_free(t);
+    assert_int_equal(touches_new(tree_count(tree), &t, NULL), 0);
+    touches_add(t, a);
+    touches_add(t, b);
+    touches_add(t, a);
+    touches_add(t, UINT64_MAX);
+    assert_int_equal(touches_count(t), 2);
+    assert_int_equal(touches_encode(t, tree, &list, NULL), 0);
+    touches_free(t);
 
     char **paths;
     size_t count;
     assert_int_equal(access_decode(buf_bytes(&list), &paths, &count, NULL), 0);
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 2);
     assert_string_equal(paths[0], "project/d20/f02000");
     assert_string_equal(paths[1], "project/d03/f00303");
-    assert_string_equal(paths[2], "older");
     access_free(paths, count);
 }
 

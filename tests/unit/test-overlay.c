@@ -199,17 +199,35 @@ static void joined_names_stay_one_file_through_writes_renames_and_remounts(void 
 /* Still lazy: the first name may go before anyone has read the content. */
 static void joined_names_find_their_content_after_the_first_is_gone(void **state)
 {
+    unsigned before = m->shared->data_gets;
     join();
     remount();
     assert_int_equal(unlink("project/links/a"), 0);
     assert_int_equal(rename("project/links", "project/renamed"), 0);
     mounted_drop_caches();
-    assert_int_equal(m->shared->data_gets, 0);
+    assert_int_equal(m->shared->data_gets, before);
     expect_joined("project/renamed/b", "project/renamed/other/c", "shared bytes");
     remount();
     expect_joined("project/renamed/b", "project/renamed/other/c", "shared bytes");
     write_text("project/renamed/b", O_APPEND, "!");
     expect_joined("project/renamed/b", "project/renamed/other/c", "shared bytes!");
+}
+
+/* Without attributes in the lower the overlay must still keep its own, and files theirs. */
+static void all_of_this_holds_when_the_lower_has_no_attributes(void **state)
+{
+    char value[8];
+    m->shared->no_xattrs = 1;
+    mounted_await_start(m, mounted_kill(m));
+    assert_int_equal(getxattr("home/note", "user.x", value, sizeof(value)), -1);
+    assert_int_equal(errno, ENOTSUP);
+    assert_int_equal(setxattr("home/note", "user.x", "mine", 4, 0), 0);
+    assert_int_equal(getxattr("home/note", "user.x", value, sizeof(value)), 4);
+    assert_text("home/note", "home");
+    joined_names_find_their_content_after_the_first_is_gone(state);
+    assert_int_equal(rename("project/dir", "project/moved"), 0);
+    remount();
+    assert_text("project/moved/sub/deep", "deep");
 }
 
 static void a_group_that_is_not_there_is_damage(void **state)
@@ -297,6 +315,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(hard_links_are_joined_without_reading, start, stop),
         cmocka_unit_test_setup_teardown(joined_names_stay_one_file_through_writes_renames_and_remounts, start, stop),
         cmocka_unit_test_setup_teardown(joined_names_find_their_content_after_the_first_is_gone, start, stop),
+        cmocka_unit_test_setup_teardown(all_of_this_holds_when_the_lower_has_no_attributes, start, stop),
         cmocka_unit_test_setup_teardown(a_group_that_is_not_there_is_damage, start, stop),
         cmocka_unit_test_setup_teardown(freeze_is_refused_while_a_file_is_written, start, stop),
         cmocka_unit_test_setup_teardown(paths_with_separators_can_be_mounted, start, stop),
