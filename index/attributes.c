@@ -102,8 +102,8 @@ static int read_target(int directory, const char *name, struct entry *n, struct 
 {
     char target[PATH_LEN_MAX + 2];
     ssize_t len = readlinkat(directory, name, target, sizeof(target));
-    if (len < 0)
-        return error_set(e, ERROR_FAILED, -errno, "read a symbolic link");
+    if (len < 0) /* EINVAL: it became something else since */
+        return error_set(e, ERROR_FAILED, errno == EINVAL ? -ENOENT : -errno, "read a symbolic link");
     if (len > PATH_LEN_MAX)
         return error_set(e, ERROR_FAILED, -ENAMETOOLONG, "read a symbolic link");
     n->target = mem_copy(target, (size_t)len);

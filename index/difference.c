@@ -3,6 +3,7 @@
 
 #include "index/base/mem.h"
 #include "index/content.h"
+#include "index/lookup.h"
 
 #include <errno.h>
 #include <string.h>
@@ -118,15 +119,6 @@ static struct item *find(struct difference *d, const char *path)
     return i;
 }
 
-static int base_entry(struct difference *d, const char *path, struct entry *ret, struct error *e)
-{
-    _cleanup_(buf_release) struct buf key = { 0 };
-    int r = key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &key);
-    if (r < 0)
-        return error_set(e, ERROR_FAILED, r, "make a key of %s", path);
-    return tree_find(d->base, buf_bytes(&key), NULL, ret, e);
-}
-
 /* The base's first name of the inode that stands at path; path itself where the base has one name or none of it. */
 static int origin(struct difference *d, const char *path, char **ret, struct error *e)
 {
@@ -136,10 +128,10 @@ static int origin(struct difference *d, const char *path, char **ret, struct err
         return 0;
     }
     _cleanup_(entry_release) struct entry n = { 0 };
-    int r = base_entry(d, path, &n, e);
-    if (r < 0 && r != -ENOENT)
+    int r = lookup_path(d->base, path, &n, e);
+    if (r < 0)
         return r;
-    *ret = mem_strdup(r == 0 && n.type == ENTRY_LINK ? n.target : path);
+    *ret = mem_strdup(r && n.type == ENTRY_LINK ? n.target : path);
     return 0;
 }
 
@@ -193,8 +185,8 @@ static int came_along(struct difference *d, struct item *i, struct item *old, st
         r = judge_link(d, old->path, i->entry.target, e);
     } else {
         _cleanup_(entry_release) struct entry was = { 0 };
-        r = base_entry(d, old->path, &was, e);
-        if (r == 0)
+        r = lookup_path(d->base, old->path, &was, e);
+        if (r == 1)
             r = tree_resolve(d->base, &was, e);
         r = r < 0 ? r : judge(d, &i->entry, i->known, -1, &was, e);
     }

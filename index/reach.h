@@ -39,6 +39,9 @@ static inline bool reach_vanished(int code)
     return code == -ENOENT || code == -ENOTDIR || code == -ELOOP;
 }
 
+/* So often a live walk looks at a name that somebody replaces while it looks: by rename, as editors save. */
+#define REACH_TRIES 3
+
 /* path += "/" name. Returns the length to give reach_up; -ENAMETOOLONG when it would be longer than PATH_LEN_MAX. */
 ssize_t reach_down(struct buf *path, const char *name, struct error *e);
 void reach_up(struct buf *path, ssize_t len);

@@ -3,6 +3,7 @@
 
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/lookup.h"
 #include "index/stat-cache.h"
 
 #include <errno.h>
@@ -17,16 +18,6 @@ void upper_found_release(struct upper_found *f)
     free(f->lower);
     free(f->moved_from);
     *f = (struct upper_found){ .fd = -1 };
-}
-
-int upper_base(struct tree *base, const char *path, struct entry *ret, struct error *e)
-{
-    _cleanup_(buf_release) struct buf key = { 0 };
-    int r = key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &key);
-    if (r < 0)
-        return error_set(e, ERROR_FAILED, r, "make a key of %s", path);
-    r = tree_find(base, buf_bytes(&key), NULL, ret, e);
-    return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
 /* The base's path that the kernel looks up for this entry: by its redirect, or its own name in the same lower
@@ -47,7 +38,7 @@ int upper_lower_directory(struct tree *base, const char *lower, const char *name
 {
     _cleanup_free_ char *path = a->opaque ? NULL : lower_path(lower, name, a);
     _cleanup_(entry_release) struct entry there = { 0 };
-    int r = path ? upper_base(base, path, &there, e) : 0;
+    int r = path ? lookup_path(base, path, &there, e) : 0;
     if (r < 0)
         return r;
     *ret = r && there.type == ENTRY_DIRECTORY ? mem_steal(path) : NULL;
@@ -77,7 +68,7 @@ static int take_base_content(struct upper_view *v, const struct upper_place *p, 
 {
     _cleanup_free_ char *lower = lower_path(p->lower, p->name, &f->a);
     _cleanup_(entry_release) struct entry there = { 0 };
-    int r = lower ? upper_base(v->config->base, lower, &there, e) : 0;
+    int r = lower ? lookup_path(v->config->base, lower, &there, e) : 0;
     if (r == 0)
         return damaged(f, lower, e);
     if (r == 1)
@@ -136,7 +127,7 @@ static int find_lower_directory(struct upper_view *v, const struct upper_place *
     if (r < 0 || !f->lower)
         return r;
     _cleanup_(entry_release) struct entry there = { 0 };
-    r = upper_base(v->config->base, f->lower, &there, e);
+    r = lookup_path(v->config->base, f->lower, &there, e);
     if (r > 0)
         remember_move(p, f->lower, &there, f);
     return r < 0 ? r : 0;
@@ -237,7 +228,7 @@ int upper_entry_number(struct upper_view *v, const struct upper_place *p, int me
     if (merged >= 0) {
         struct attributes seen;
         int r = attributes_stat(merged, p->name, &seen, e);
-        if (r < 0 && !(v->config->live && reach_vanished(r)))
+        if (r < 0 && !upper_passed_over(v, r, e))
             return r;
         if (r == 0) {
             st_ino = seen.inode;
@@ -267,4 +258,9 @@ struct change upper_entry_change(const struct upper_view *v, const struct upper_
         .other_inode = !in_place || f->moved_from,
         .moved_from = f->moved_from,
     };
+}
+
+bool upper_passed_over(const struct upper_view *v, int code, const struct error *e)
+{
+    return v->config->live && !v->stopped && reach_vanished(code) && (e->kind == ERROR_FAILED || e->kind == ERROR_BUSY);
 }

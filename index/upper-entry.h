@@ -71,5 +71,5 @@ int upper_number(struct upper_view *v, uint64_t st_ino, uint32_t *ret, struct er
 int upper_lower_directory(struct tree *base, const char *lower, const char *name, const struct attributes *a,
                           char **ret, struct error *e);
 
-/* What the base has at path: 1 and ret (raw, links as such), or 0. */
-int upper_base(struct tree *base, const char *path, struct entry *ret, struct error *e);
+/* Whether a live walk goes on after this error: a name is gone, not the store's word nor a callback's. */
+bool upper_passed_over(const struct upper_view *v, int code, const struct error *e);

@@ -149,16 +149,22 @@ static int upper_name(struct moving *m, struct moved_directory *d, const char *n
         return (int)up;
     struct upper_place p = { d->upper, name, string(buf_string(&v->path)), d->lower, d->passage };
     struct upper_found f = { .fd = -1 };
-    int r = upper_entry(v, &p, &f, e);
-    if (r == 0 && !f.nothing)
-        r = put_found(m, d, &p, &f, e);
+    int r = -ENOENT;
+    for (int i = 0; i < REACH_TRIES; i++) {
+        r = upper_entry(v, &p, &f, e);
+        if (r == 0 && !f.nothing)
+            r = put_found(m, d, &p, &f, e);
+        if (r == 0 || !upper_passed_over(v, r, e))
+            break;
+        upper_found_release(&f);
+    }
     if (r == 0 && !f.nothing && f.entry.type == ENTRY_DIRECTORY)
         upper_belows_add(&d->belows, (struct upper_below){ .name = mem_strdup(name),
                                                            .lower = mem_steal(f.lower),
                                                            .in_upper = true,
                                                            .passage = f.passage });
     upper_found_release(&f);
-    if (r < 0 && v->config->live && !v->stopped && reach_vanished(r))
+    if (r < 0 && upper_passed_over(v, r, e))
         r = 0;
     if (r < 0)
         error_prefix(e, "%s", buf_string(&v->path));
@@ -192,7 +198,7 @@ static int own_entries(struct moving *m, struct moved_directory *d, struct error
     _cleanup_(names_release) struct names l = { 0 };
     int r = d->upper >= 0 ? names_read(d->upper, &l, e) : 0;
     if (r < 0)
-        return r;
+        return upper_passed_over(m->view, r, e) ? 0 : r;
     _cleanup_(buf_release) struct buf prefix = { 0 };
     if (d->lower && key_directory_prefix(string(d->lower), &prefix) < 0)
         return error_say(e, ERROR_DAMAGED, -EIO, "the upper layer refers to %s, which is no path", d->lower);

@@ -4,6 +4,7 @@
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 #include "index/compare.h"
+#include "index/lookup.h"
 #include "index/names.h"
 #include "index/upper-entry.h"
 #include "index/upper-moved.h"
@@ -88,7 +89,7 @@ static int compare_name(struct upper_view *v, struct standing *s, const struct u
 {
     const char *path = (const char *)p->path.data;
     _cleanup_(entry_release) struct entry raw = { 0 };
-    int had = upper_base(v->config->base, path, &raw, e);
+    int had = lookup_path(v->config->base, path, &raw, e);
     if (had < 0)
         return had;
     int r = 0;
@@ -120,12 +121,17 @@ static int look_at(struct upper_view *v, struct standing *s, const char *name, s
         return (int)up;
     struct bytes path = { (const uint8_t *)buf_string(&v->path), v->path.len };
     struct upper_place p = { s->upper, name, path, s->path, s->passage };
-    struct upper_found f = { .fd = -1 };
-    int r = upper_entry(v, &p, &f, e);
-    if (r == 0)
-        r = compare_name(v, s, &p, &f, e);
-    upper_found_release(&f);
-    if (r < 0 && v->config->live && !v->stopped && reach_vanished(r))
+    int r = -ENOENT;
+    for (int i = 0; i < REACH_TRIES; i++) {
+        struct upper_found f = { .fd = -1 };
+        r = upper_entry(v, &p, &f, e);
+        if (r == 0)
+            r = compare_name(v, s, &p, &f, e);
+        upper_found_release(&f);
+        if (r == 0 || !upper_passed_over(v, r, e))
+            break;
+    }
+    if (r < 0 && upper_passed_over(v, r, e))
         r = 0;
     if (r < 0)
         error_prefix(e, "%s", buf_string(&v->path));
@@ -158,6 +164,8 @@ static int own_entries(struct upper_view *v, struct standing *s, struct error *e
 {
     _cleanup_(names_release) struct names l = { 0 };
     int r = names_read(s->upper, &l, e);
+    if (r < 0 && upper_passed_over(v, r, e))
+        return 0; /* the directory itself is gone */
     for (size_t i = 0; r == 0 && i < l.count; i++)
         r = look_at(v, s, names_get(&l, i), e);
     return r;
@@ -226,7 +234,9 @@ static int run(struct upper_view *v, struct error *e)
 
 int upper_run(const struct upper_config *c, change_each each, void *arg, struct walk_stats *ret, struct error *e)
 {
+    struct error own = { 0 };
     struct upper_view v = { .config = c, .upper = { "", c->upper }, .merged = { "", c->merged } };
+    e = e ? e : &own;
     struct delivery d = { &v, each, arg };
     v.start_ns = clock_wall_ns();
     v.inodes = census_new();

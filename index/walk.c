@@ -56,7 +56,7 @@ static void below_add(struct below *b, size_t place, bool passage)
 
 static bool passed_over(const struct walk *w, int code)
 {
-    return w->config->live && !w->stopped && reach_vanished(code);
+    return code < 0 && w->config->live && !w->stopped && reach_vanished(code);
 }
 
 static int emit(struct walk *w, const struct attributes *a, const struct entry *n, int fd, bool known, struct error *e)
@@ -183,7 +183,11 @@ static int own_entries(struct walk *w, int dir, bool passage, struct below *b, s
         ssize_t up = reach_down(&w->path, name, e);
         if (up < 0)
             return (int)up;
-        r = visit(w, dir, name, passage, e);
+        for (int tries = 0; tries < REACH_TRIES; tries++) {
+            r = visit(w, dir, name, passage, e);
+            if (!passed_over(w, r))
+                break;
+        }
         if (r < 0 && !passed_over(w, r))
             return error_prefix(e, "%s", buf_string(&w->path)), r;
         if (r == VERDICT_KEPT || r == VERDICT_PASSAGE)

@@ -296,6 +296,54 @@ static void content_the_stat_cache_knows_is_not_read_again(void **state)
     close(dir);
 }
 
+struct meddling {
+    struct buf text;
+    int result;
+};
+
+/* While z is told, what follows goes away, and a name in it is given to another file. */
+static int meddle(void *arg, const struct change *c, struct error *e)
+{
+    struct meddling *m = arg;
+    _cleanup_(buf_release) struct buf path = { 0 };
+    assert_int_equal(key_to_path(c->key, &path), 0);
+    if (strcmp(buf_string(&path), "project/a") == 0) {
+        unlinkat(merged, "x", 0);
+        unlinkat(merged, "y/in", 0);
+        unlinkat(merged, "y", AT_REMOVEDIR);
+    }
+    if (m->result)
+        return error_set(e, ERROR_FAILED, m->result, "told to stop");
+    return scratch_print(&m->text, c, e);
+}
+
+static void make_meddled(void)
+{
+    scratch_write("x", "%s/merged/project/a", box.scratch);
+    scratch_write("x", "%s/merged/project/x", box.scratch);
+    scratch_mkdir("%s/merged/project/y", box.scratch);
+    scratch_write("x", "%s/merged/project/y/in", box.scratch);
+    still("project");
+}
+
+static void what_vanishes_is_passed_over_when_live(void **state)
+{
+    (void)state;
+    struct error e = { 0 };
+    struct walk_stats stats;
+    struct meddling m = { 0 };
+    make_meddled();
+    if (scratch_box_run(&box, (struct upper_config){ .live = true }, meddle, &m, &stats, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(buf_string(&m.text), "put over open project/a\n");
+    make_meddled();
+    assert_int_equal(scratch_box_run(&box, (struct upper_config){ 0 }, meddle, &m, &stats, &e), -ENOENT);
+    make_meddled();
+    m.result = -ENOENT; /* the callback's own word always counts */
+    assert_int_equal(scratch_box_run(&box, (struct upper_config){ .live = true }, meddle, &m, &stats, &e), -ENOENT);
+    buf_release(&m.text);
+}
+
 /* A moved directory with a path near the limit below it: few descriptors, in both layers. */
 static void deep_paths_need_few_descriptors(void **state)
 {
@@ -342,6 +390,7 @@ int main(void)
         upper_test(an_upper_over_another_base_is_refused),
         upper_test(excluded_entries_are_told_and_withdrawn),
         upper_test(content_the_stat_cache_knows_is_not_read_again),
+        upper_test(what_vanishes_is_passed_over_when_live),
         upper_test(deep_paths_need_few_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
