@@ -311,6 +311,19 @@ static void keys_outside_the_promised_range_are_damage(void **state)
     }
 }
 
+/* Reads the last leaf, and the way to it, anew. */
+static int read_last(struct world *w, struct error *e)
+{
+    struct seen s = { 0 };
+    struct tree_spot spot;
+    _cleanup_(tree_closep) struct tree *t = twin_open(w->twin, &w->root);
+    int r = tree_spot_at(t, 0, tree_count(t) - 1, &spot, e);
+    if (r == 0)
+        r = tree_scan(t, (struct bytes){ 0 }, (struct bytes){ spot.after, spot.after_len }, see, &s, e);
+    buf_release(&s.paths);
+    return r;
+}
+
 /* Any single damaged byte of a page is found or harmless: never a crash, never a loop. */
 static void flipped_and_cut_pages_never_crash(void **state)
 {
@@ -324,13 +337,13 @@ static void flipped_and_cut_pages_never_crash(void **state)
         for (size_t i = 0; i < good.len; i++) {
             struct error e = { 0 };
             twin_flip(w->twin, &last[level], i, (uint8_t)(1u << (i % 8)));
-            int r = read_all(w, &e);
+            int r = read_last(w, &e);
             assert_true(r == 0 || r == -EBADMSG || r == -ENOENT);
             twin_replace(w->twin, &last[level], good.data, good.len);
         }
         for (size_t len = 0; len < good.len; len += 7) {
             twin_truncate(w->twin, &last[level], len);
-            assert_int_equal(read_all(w, NULL), -EBADMSG);
+            assert_int_equal(read_last(w, NULL), -EBADMSG);
             twin_replace(w->twin, &last[level], good.data, good.len);
         }
     }
