@@ -51,6 +51,17 @@ void seeds_sync(void (*write)(const char *fuzzer, const char *name, struct bytes
     write("footer", "opened", buf_bytes(&opened));
     write("footer", "end", buf_bytes(&end));
 
+    write("listing", "more",
+          text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult "
+               "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+               "<Name>b</Name><Prefix>box/</Prefix><KeyCount>1</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>true</"
+               "IsTruncated>"
+               "<NextContinuationToken>1/+=x</NextContinuationToken><Contents><Key>box/a&amp;b</Key>"
+               "<LastModified>2009-10-12T17:50:30.250Z</LastModified><ETag>&quot;e&quot;</ETag><Size>17</Size>"
+               "<Owner><ID>x</ID></Owner></Contents></ListBucketResult>"));
+    write("listing", "last", text("<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"));
+    write("listing", "error", text("<Error><Code>NoSuchBucket</Code><Message>no</Message></Error>"));
+
     write(
         "meta", "full",
         text("{\"v\":1,\"path\":\"/root/\\\\xff\",\"path_b64\":\"L3Jvb3Qv/"
