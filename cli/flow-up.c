@@ -148,6 +148,11 @@ static int prepare(struct going_up *u, struct snapshot *ret, struct error *e)
         s->record.full = false;
         s->record.base = s->record.committed = u->head.root;
         new_upper_name(s->record.upper);
+        r = cache_known_clear(s->cache, e); /* what it knows was another base's, and may be condemned since */
+    }
+    if (r == 0)
+        r = cache_unkeep_all(s->cache, e);
+    if (r == 0) {
         r = stack_save_record(s, e);
     }
     if (r < 0) {
@@ -196,15 +201,12 @@ static int bring_up(struct going_up *u, struct error *e)
 {
     struct stack *s = u->stack;
     struct snapshot snapshot = { 0 };
-    int r = prepare(u, &snapshot, e);
+    int r = stack_content(s, e);
+    if (r == 0)
+        r = prepare(u, &snapshot, e);
     if (r < 0)
         return r;
     _cleanup_(view_close) struct view v = { 0 };
-    r = stack_content(s, e);
-    if (r < 0) {
-        snapshot_release(&snapshot);
-        return r;
-    }
     r = view_open(s, &snapshot, &v, e);
     if (r == 0)
         r = mounts_up(s, true, e);

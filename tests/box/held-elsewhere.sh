@@ -15,6 +15,7 @@ on a sh -c "echo 'not sent' >'$project/late'"
 
 on b ag-box up demo --force
 expect_missing "$project/late"
+on b sh -c "echo 'b went on' >'$project/b'"
 on b ag-box park demo
 expect_exit 3 on a ag-box park demo
 expect_error "fork"

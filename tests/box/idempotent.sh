@@ -13,7 +13,8 @@ expect_exit 0 on a ag-box init
 expect_exit 4 on a ag-box up demo
 expect_exit 4 on a ag-box park demo
 on a ag-box track demo "$project"
-expect_exit 8 on a ag-box track demo "$project"
+expect_exit 0 on a ag-box track demo "$project"
+expect_output "already"
 expect_exit 0 on a ag-box snapshot demo
 on a ag-box park demo
 expect_exit 0 on a ag-box park demo
