@@ -2,9 +2,49 @@
 #include "cli/commands.h"
 #include "cli/flow.h"
 #include "index/base/mem.h"
+#include "index/base/together.h"
 
 #include <errno.h>
 #include <string.h>
+
+static int unlock(void *arg, struct error *e)
+{
+    return stack_store(arg, e);
+}
+
+struct fetching {
+    struct stack *stack;
+    struct head_object head;
+    bool done;
+};
+
+/* What goes wrong here goes wrong again, and is said, where the head is read. */
+static int fetch_head(void *arg, struct error *e)
+{
+    struct fetching *f = arg;
+    f->done = head_fetch(f->stack->store, f->stack->name, &f->head, e) == 0;
+    return 0;
+}
+
+static bool needs_head(const struct stack *s)
+{
+    enum box_state state = s->record.state;
+    return (state == BOX_NONE || state == BOX_PARKED || state == BOX_MOVED_ASIDE) && !box_record_in_doubt(&s->record);
+}
+
+/* The keys, and in the same round trip the head (rule F2). */
+static int up(struct stack *s, struct flow_up_options *o, struct error *e)
+{
+    struct fetching f = { .stack = s };
+    struct together calls[] = { { .run = unlock, .arg = s }, { .run = fetch_head, .arg = &f } };
+    int r = together_run(calls, needs_head(s) ? 2 : 1, e);
+    if (f.done)
+        o->fetched = &f.head;
+    if (r == 0)
+        r = flow_up(s, o, e);
+    buf_release(&f.head.sealed);
+    return r;
+}
 
 static int run(struct cmd_context *c, struct error *e)
 {
@@ -17,15 +57,15 @@ static int run(struct cmd_context *c, struct error *e)
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
-        r = stack_store(&s, e);
+        r = stack_connect(&s, e);
     if (r == 0)
         r = stack_box(&s, c->arguments[0], true, e);
     if (r < 0)
         return r;
-    struct flow_up_options up = {
+    struct flow_up_options options = {
         .force = o->force, .full = o->full, .accept_rollback = o->accept_rollback, .from = o->from
     };
-    return flow_up(&s, &up, e);
+    return up(&s, &options, e);
 }
 
 const struct cmd cmd_up = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/daemon.h"
 
+#include "cli/interrupt.h"
 #include "cli/place.h"
 #include "cli/renewal.h"
 #include "fusefs/control.h"
@@ -216,6 +217,7 @@ static int open_lower(struct daemon *d, struct error *e)
 
 static int run_lazy(struct daemon *d, struct error *e)
 {
+    d->stack->keeps_metadata = true;
     int r = stack_content(d->stack, e);
     if (r == 0)
         r = open_lower(d, e);
@@ -236,7 +238,7 @@ static int run_full(struct daemon *d, struct error *e)
         return r;
     supervisor_ready();
     struct pollfd p = { .fd = d->stop_fd, .events = POLLIN };
-    while (poll(&p, 1, -1) < 0 && errno == EINTR)
+    while (poll(&p, 1, -1) < 0 && errno == EINTR && !interrupt_seen())
         ;
     return 0;
 }

@@ -271,6 +271,7 @@ int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error
 {
     struct going_up u = { .stack = s, .options = o, .phase_ns = clock_boot_ns() };
     flow_lease(s, &u.lease);
+    u.lease.fetched = o->fetched;
     int r = read_head(&u, e);
     if (r == 0)
         r = acquire(&u, e);

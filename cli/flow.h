@@ -13,7 +13,8 @@
 
 struct flow_up_options {
     bool force, full, accept_rollback;
-    const char *from; /* a snapshot id, prefix or fork:…; NULL: the head's */
+    const struct head_object *fetched; /* the head, if it has just been fetched; NULL: it is read */
+    const char *from;                  /* a snapshot id, prefix or fork:…; NULL: the head's */
 };
 
 int flow_track(struct stack *s, const char *path, struct error *e);

@@ -73,20 +73,23 @@ static int unlock(struct stack *s, struct error *e)
     return r < 0 ? r : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
 }
 
-int stack_store(struct stack *s, struct error *e)
+int stack_connect(struct stack *s, struct error *e)
 {
     struct store_config c;
     int r = config_store(s->config, &c, e);
-    if (r < 0)
+    if (r < 0 || s->store)
         return r;
-    if (!s->store) {
-        r = store_open(&c, &s->store, e);
-        if (r < 0)
-            return r;
+    r = store_open(&c, &s->store, e);
+    if (r == 0)
         interrupt_watch(s->store);
-    }
-    if (s->unlocked)
-        return 0;
+    return r;
+}
+
+int stack_store(struct stack *s, struct error *e)
+{
+    int r = stack_connect(s, e);
+    if (r < 0 || s->unlocked)
+        return r;
     r = unlock(s, e);
     if (r < 0)
         return r;
@@ -168,7 +171,8 @@ int stack_content(struct stack *s, struct error *e)
                               .seal = s->seal,
                               .cache = s->cache,
                               .timeout_s = (unsigned)s->config->fetch_timeout_s,
-                              .background_threads = BACKGROUND_THREADS };
+                              .background_threads = BACKGROUND_THREADS,
+                              .keep_metadata = s->keeps_metadata };
     return fetch_new(&c, &s->fetch, e);
 }
 

@@ -31,6 +31,7 @@ struct stack {
     struct box_record record; /* as last loaded or stored */
     struct seal_context seal;
 
+    bool keeps_metadata; /* what is read of it is the mounted base's: never evicted (the daemon) */
     struct cache *cache;
     struct fetch *fetch;
 };
@@ -42,6 +43,7 @@ struct stack {
 
 /* The state directory, made if absent (0700; a loose mode is refused). */
 int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e);
+int stack_connect(struct stack *s, struct error *e); /* the store alone; sends nothing */
 /* Store and keys. A copy of config and the unwrapped key are kept on this node (rule F5); config is fetched only if
  * they do not open with the password. */
 int stack_store(struct stack *s, struct error *e);

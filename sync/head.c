@@ -253,32 +253,42 @@ int head_decode_body(struct bytes json, struct head *ret, struct error *e)
     return 0;
 }
 
-int head_read(struct store *s, const struct seal_context *c, struct head *ret, struct error *e)
+int head_fetch(struct store *s, const char *box, struct head_object *ret, struct error *e)
 {
     char key[STORE_KEY_MAX];
-    head_key(c->box, key);
-    _cleanup_(buf_release) struct buf sealed = { 0 }, body = { 0 };
-    struct store_info info = { 0 };
-    int r = store_get(s, key, 0, 0, HEAD_MAX + SEAL_OVERHEAD + 1024, &sealed, &info, e);
-    if (r < 0)
-        return r;
+    head_key(box, key);
+    return store_get(s, key, 0, 0, HEAD_MAX + SEAL_OVERHEAD + 1024, &ret->sealed, &ret->info, e);
+}
 
+int head_open(const struct seal_context *c, const struct head_object *o, struct head *ret, struct error *e)
+{
+    _cleanup_(buf_release) struct buf body = { 0 };
     _cleanup_(head_releasep) struct head h = { 0 };
-    r = seal_open(c, SEAL_HEAD, "head", 4, buf_bytes(&sealed), HEAD_MAX, &body, e);
+    int r = seal_open(c, SEAL_HEAD, "head", 4, buf_bytes(&o->sealed), HEAD_MAX, &body, e);
     if (r == 0)
         r = head_decode_body(buf_bytes(&body), &h, e);
     if (r == 0 && strcmp(h.box, c->box) != 0)
         r = error_say(e, ERROR_DAMAGED, -EBADMSG, "it is the head of box %s", h.box);
     if (r < 0) {
-        error_prefix(e, "read %s", key);
+        error_prefix(e, "read the head of %s", c->box);
         return r;
     }
-    memcpy(h.etag, info.etag, sizeof(h.etag));
-    h.age_ns = info.now_ns - info.modified_ns;
+    memcpy(h.etag, o->info.etag, sizeof(h.etag));
+    h.age_ns = o->info.now_ns - o->info.modified_ns;
     head_release(ret);
     *ret = h;
     h = (struct head){ 0 };
     return 0;
+}
+
+int head_read(struct store *s, const struct seal_context *c, struct head *ret, struct error *e)
+{
+    struct head_object o = { 0 };
+    int r = head_fetch(s, c->box, &o, e);
+    if (r == 0)
+        r = head_open(c, &o, ret, e);
+    buf_release(&o.sealed);
+    return r;
 }
 
 int head_send(struct store *s, struct head *h, struct bytes sealed, struct error *e)

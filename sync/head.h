@@ -57,7 +57,14 @@ int head_encode_body(const struct head *h, struct buf *ret, struct error *e); /*
 /* The opened JSON body: for fuzzers and `debug dump`. Replaces ret's content on success. -EBADMSG ERROR_DAMAGED,
  * -ENOTSUP ERROR_USAGE (newer version). */
 int head_decode_body(struct bytes json, struct head *ret, struct error *e);
-/* GET. -ENOENT ERROR_UNKNOWN; -EBADMSG ERROR_DAMAGED when it does not open, is of another box, or has impossible
+/* The object as the store gave it: fetched before the keys are at hand, opened when they are. */
+struct head_object {
+    struct buf sealed;
+    struct store_info info;
+};
+int head_fetch(struct store *s, const char *box, struct head_object *ret, struct error *e);
+int head_open(const struct seal_context *c, const struct head_object *o, struct head *ret, struct error *e);
+/* Both. -ENOENT ERROR_UNKNOWN; -EBADMSG ERROR_DAMAGED when it does not open, is of another box, or has impossible
  * values. */
 int head_read(struct store *s, const struct seal_context *c, struct head *ret, struct error *e);
 /* One PUT: STORE_IF_ABSENT when h->etag is empty, else STORE_IF_MATCH. On success h->etag is the new one. Errors as

@@ -82,7 +82,9 @@ static int add_row(struct lease *l, const struct transition *t, const struct hea
 
 static int read_once(struct lease *l, bool accept, struct head *h, struct error *e)
 {
-    int r = head_read(l->store, &l->seal, h, e);
+    const struct head_object *fetched = l->fetched;
+    l->fetched = NULL;
+    int r = fetched ? head_open(&l->seal, fetched, h, e) : head_read(l->store, &l->seal, h, e);
     if (r == -ENOENT && !accept && l->record->seen_epoch > 0) {
         error_say(e, ERROR_DAMAGED, -ESTALE, "the head of %s is gone from the store; this node saw epoch %llu",
                   l->seal.box, (unsigned long long)l->record->seen_epoch);

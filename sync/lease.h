@@ -31,6 +31,7 @@ struct lease { /* all borrowed */
     uint64_t ttl_s;
     unsigned wait_ms; /* for the lock; 0: one try */
     bool daemon;      /* may only renew; stores the lease part only, and follows the journal's box part */
+    const struct head_object *fetched; /* the head just fetched, for the next read instead of a GET; NULL none */
     void (*pause)(struct lease *l, unsigned ms); /* between tries; NULL: sleeps */
 };
 
