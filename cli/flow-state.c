@@ -78,7 +78,7 @@ static int remount(struct stack *s, const struct flow_up_options *o, struct erro
     if (r == 0)
         r = mounts_up(s, false, e);
     if (r == 0)
-        r = mounts_show(s, e);
+        r = flow_show(s, e);
     if (r < 0)
         return r;
     ui_field(s->ui, "lease_verified", json_boolean(verified == 0));
@@ -97,7 +97,7 @@ static int up_mounted(struct stack *s, const struct flow_up_options *o, struct e
         return already_up(s);
     if (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY)
         return remount(s, o, e);
-    r = mounts_show(s, e);
+    r = flow_show(s, e);
     return r < 0 ? r : already_up(s);
 }
 

@@ -221,7 +221,7 @@ static int bring_up(struct going_up *u, struct error *e)
     s->record.state = BOX_MOUNTED;
     r = stack_save_record(s, e);
     if (r == 0)
-        r = mounts_show(s, e);
+        r = flow_show(s, e);
     if (r == 0)
         tell(u, &v.snapshot);
     return r;

@@ -2,6 +2,7 @@
 #include "cli/flow.h"
 
 #include "cli/mounts.h"
+#include "cli/stashing.h"
 #include "fusefs/mount.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
@@ -70,6 +71,12 @@ int flow_reach_tree(struct stack *s, struct error *e)
     return r < 0 ? r : mounts_up(s, false, e);
 }
 
+int flow_show(struct stack *s, struct error *e)
+{
+    int r = stashing_return(s, e);
+    return r < 0 ? r : mounts_show(s, e);
+}
+
 int flow_keep_committed(struct stack *s, const struct snapshot *n, struct error *e)
 {
     _cleanup_(buf_release) struct buf sealed = { 0 };
@@ -84,7 +91,9 @@ static void forget_file(struct stack *s, const char *name)
 
 int flow_clean(struct stack *s, struct error *e)
 {
-    int r = mounts_down(s, true, e);
+    int r = stashing_take(s, e);
+    if (r == 0)
+        r = mounts_down(s, true, e);
     if (r == 0 && s->record.upper[0])
         r = remove_tree(s->box_dir, s->record.upper, e);
     if (r == 0 && s->record.full)

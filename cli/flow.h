@@ -37,6 +37,8 @@ int flow_snapshot_held(struct stack *s, struct error *e); /* from mounted or ful
 int flow_fork(struct stack *s, bool still, struct error *e);
 /* A lazy box's tree is mounted over its own base, if need be now. */
 int flow_reach_tree(struct stack *s, struct error *e);
+/* Excluded entries back from the stash, then the tree at the project's path. */
+int flow_show(struct stack *s, struct error *e);
 /* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.
  */
 int flow_make_still(struct stack *s, struct error *e);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/stashing.h"
+
+#include "cli/flow.h"
+#include "cli/place.h"
+#include "index/base/mem.h"
+#include "index/stash.h"
+#include "index/upper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+static int no_change(void *arg, const struct change *c, struct error *e)
+{
+    (void)arg;
+    (void)c;
+    (void)e;
+    return 0;
+}
+
+static int open_below(const char *directory, const char *name, int *ret, struct error *e)
+{
+    _cleanup_free_ char *path = name ? mem_printf("%s/%s", directory, name) : mem_strdup(directory);
+    *ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path) : 0;
+}
+
+/* What a walk of the raw upper leaves out. */
+static int list_upper(struct view *base, struct view *committed, const struct exclude *rules, int upper,
+                      struct stash_list *list, struct error *e)
+{
+    struct walk_stats stats;
+    struct upper_config c = { .upper = upper,
+                              .merged = -1,
+                              .base = base->tree,
+                              .rules = rules,
+                              .rules_changed = strcmp(base->snapshot.meta, committed->snapshot.meta) != 0,
+                              .names_only = true,
+                              .excluded = stash_list_add,
+                              .excluded_arg = list };
+    return upper_run(&c, no_change, NULL, &stats, e);
+}
+
+static int take_upper(struct stack *s, struct view *committed, const struct exclude *rules, struct stash_list *list,
+                      struct error *e)
+{
+    _cleanup_free_ char *layers = place_in_box(s->config, s->name, s->record.upper);
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    _cleanup_close_ int upper = -1, project = -1, home = -1;
+    _cleanup_(view_close) struct view base = { 0 };
+    int r = open_below(layers, "upper", &upper, e);
+    if (r == 0)
+        r = view_open_base(s, &base, e);
+    if (r == 0)
+        r = list_upper(&base, committed, rules, upper, list, e);
+    if (r < 0 || list->count == 0)
+        return r;
+    r = flow_reach_tree(s, e);
+    if (r == 0)
+        r = open_below(tree, "project", &project, e);
+    if (r == 0)
+        r = open_below(tree, "home", &home, e);
+    if (r < 0)
+        return r;
+    _cleanup_(stash_closep) struct stash *stash = NULL;
+    struct stash_tree from = { .project = project, .home = home, .upper = upper, .base = base.tree };
+    r = stash_open(s->box_dir, &stash, e);
+    return r < 0 ? r : stash_take(stash, &from, list, e);
+}
+
+static int take_plain(struct stack *s, const struct exclude *rules, struct stash_list *list, struct error *e)
+{
+    _cleanup_free_ char *home_path = place_in_box(s->config, s->name, "home");
+    _cleanup_close_ int project = -1, home = -1;
+    int r = open_below(s->record.aside, NULL, &project, e);
+    if (r == 0)
+        r = open_below(home_path, NULL, &home, e);
+    struct walk_stats stats;
+    struct walk_config c = { .project = project,
+                             .home = home,
+                             .rules = rules,
+                             .names_only = true,
+                             .excluded = stash_list_add,
+                             .excluded_arg = list };
+    if (r == 0)
+        r = walk_run(&c, no_change, NULL, &stats, e);
+    if (r < 0 || list->count == 0)
+        return r;
+    _cleanup_(stash_closep) struct stash *stash = NULL;
+    struct stash_tree from = { .project = project, .home = home, .upper = -1 };
+    r = stash_open(s->box_dir, &stash, e);
+    return r < 0 ? r : stash_take(stash, &from, list, e);
+}
+
+int stashing_take(struct stack *s, struct error *e)
+{
+    _cleanup_(view_close) struct view committed = { 0 };
+    struct meta meta = { 0 };
+    struct exclude *rules = NULL;
+    struct stash_list list = { 0 };
+    int r = stack_content(s, e);
+    if (r == 0)
+        r = view_open_committed(s, &committed, e);
+    if (r == 0)
+        r = flow_meta(&committed.snapshot, &meta, e);
+    if (r == 0)
+        r = saving_rules(&meta, &rules, e);
+    if (r == 0 && s->record.full && s->record.aside)
+        r = take_plain(s, rules, &list, e);
+    else if (r == 0 && s->record.upper[0])
+        r = take_upper(s, &committed, rules, &list, e);
+    if (r == 0 && list.count)
+        ui_line(s->ui, "kept on this node, not in the snapshot: %zu excluded entries", list.count);
+    stash_list_release(&list);
+    exclude_free(rules);
+    meta_release(&meta);
+    return r < 0 ? error_prefix(e, "put away what is excluded from %s", s->name) : 0;
+}
+
+static int stays(void *arg, const char *path, const char *where, struct error *e)
+{
+    (void)e;
+    struct stack *s = arg;
+    ui_warn(s->ui, "%s was excluded from the snapshot and meets another entry: it stays in %s/box/%s", path,
+            s->config->state_dir, where);
+    return 0;
+}
+
+int stashing_return(struct stack *s, struct error *e)
+{
+    _cleanup_(stash_closep) struct stash *stash = NULL;
+    int r = stash_open(s->box_dir, &stash, e);
+    if (r < 0 || stash_count(stash) == 0)
+        return r;
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    _cleanup_close_ int project = -1, home = -1;
+    r = open_below(tree, "project", &project, e);
+    if (r == 0)
+        r = open_below(tree, "home", &home, e);
+    if (r == 0)
+        r = stash_return(stash, project, home, stays, s, e);
+    return r < 0 ? error_prefix(e, "bring back what was excluded from %s", s->name) : 0;
+}

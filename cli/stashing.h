@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * stashing - excluded entries into the box's stash at the end of a park, and back at the next up here (rule T4).
+ *
+ * Both may be cut off anywhere and called again.
+ */
+
+#include "cli/view.h"
+
+/* From a parked box's tree, which is still there: the overlay (mounted again if it must be) or the directory moved
+ * aside. */
+int stashing_take(struct stack *s, struct error *e);
+/* Into the tree, before anyone sees it. What stays in the stash is told to the user. */
+int stashing_return(struct stack *s, struct error *e);
