@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mutate-project DIR SEED - changes a tree in every way a program can, the same way for the same seed and tree."""
+"""mutate-project DIR SEED - changes a tree in every way a program can, the same way for the same seed and tree. Prints
+what it does, for whoever looks for the step that went wrong.
+"""
 import os
 import random
 import shutil
@@ -26,7 +28,9 @@ class Mutator:
 
     def pick(self, want):
         found = self.all(want)
-        return self.random.choice(found) if found else None
+        chosen = self.random.choice(found) if found else None
+        print("  ", chosen)
+        return chosen
 
     def directory(self):
         return self.random.choice(self.all(stat.S_ISDIR) + [self.root])
@@ -137,7 +141,9 @@ class Mutator:
                 self.replace_by_directory, self.change_mode, self.change_owner, self.change_time, self.attribute,
                 self.link, self.symlink, self.fifo, self.sparse]
         for _ in range(rounds):
-            self.random.choice(ways)()
+            way = self.random.choice(ways)
+            print(way.__name__)
+            way()
 
 
 Mutator(sys.argv[1], sys.argv[2]).run(60)
