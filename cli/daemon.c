@@ -196,15 +196,13 @@ static int start_hydration(struct daemon *d, struct error *e)
     return hydrate_start(&c, &d->hydrate, e);
 }
 
-static int open_lower(struct daemon *d, struct error *e)
+static int serve(struct daemon *d, const struct link_group *groups, size_t group_count, struct error *e)
 {
-    int r = view_open_base(d->stack, &d->view, e);
-    if (r == 0)
-        r = touches_new(tree_count(d->view.tree), &d->touches, e);
-    if (r < 0)
-        return r;
     struct serve_config c = { .tree = d->view.tree,
                               .source = view_source(&d->view),
+                              .groups = groups,
+                              .group_count = group_count,
+                              .apart = true,
                               .bytes = d->view.snapshot.bytes,
                               .fuse_fd = SUPERVISOR_FUSE_FD,
                               .slots_fd = SUPERVISOR_SLOTS_FD,
@@ -213,6 +211,21 @@ static int open_lower(struct daemon *d, struct error *e)
                               .ended = on_ended,
                               .arg = d };
     return serve_new(&c, &d->serve, e);
+}
+
+static int open_lower(struct daemon *d, struct error *e)
+{
+    struct link_group *groups = NULL;
+    size_t group_count = 0;
+    int r = view_open_base(d->stack, &d->view, e);
+    if (r == 0)
+        r = view_links(&d->view, &groups, &group_count, e);
+    if (r == 0)
+        r = touches_new(tree_count(d->view.tree), &d->touches, e);
+    if (r == 0)
+        r = serve(d, groups, group_count, e);
+    links_free(groups, group_count);
+    return r;
 }
 
 static int run_lazy(struct daemon *d, struct error *e)

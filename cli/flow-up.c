@@ -12,7 +12,6 @@
 #include "index/base/remove.h"
 #include "index/base/text.h"
 #include "index/base/together.h"
-#include "index/links.h"
 #include "index/random.h"
 #include "sync/hold.h"
 
@@ -165,16 +164,10 @@ static int prepare(struct going_up *u, struct snapshot *ret, struct error *e)
 
 static int join_names(struct stack *s, struct view *v, struct error *e)
 {
-    const struct snapshot_frames *links = &v->snapshot.links;
-    if (links->count == 0)
-        return 0;
-    _cleanup_(buf_release) struct buf raw = { 0 };
-    int r = source_join(view_source(v), links->frames, links->count, FRAME_LINKS, LINKS_MAX, &raw, e);
     struct link_group *groups = NULL;
     size_t count = 0;
-    if (r == 0)
-        r = links_decode(buf_bytes(&raw), &groups, &count, e);
-    if (r < 0)
+    int r = view_links(v, &groups, &count, e);
+    if (r < 0 || count == 0)
         return r;
     _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
     _cleanup_close_ int root = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

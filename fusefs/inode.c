@@ -15,6 +15,7 @@ struct inode_map {
     struct tree *tree;
     struct first_name *firsts; /* by position */
     size_t first_count;
+    bool apart;
 };
 
 static int compare_firsts(const void *a, const void *b)
@@ -34,11 +35,12 @@ static int find_path(struct tree *t, const char *path, uint64_t *ret_position, s
     return r;
 }
 
-int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, struct inode_map **ret,
+int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, bool apart, struct inode_map **ret,
                   struct error *e)
 {
     struct inode_map *i = mem_new(1, sizeof(*i));
     i->tree = tree;
+    i->apart = apart;
     if (groups && count > 0)
         i->firsts = mem_new(count, sizeof(i->firsts[0]));
     for (size_t g = 0; groups && g < count; g++) {
@@ -106,12 +108,13 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){ s, rest };
 }
 
-static void fill_stat(const struct inode_map *i, struct inode *n)
+/* first: position of the inode's first name. */
+static void fill_stat(const struct inode_map *i, uint64_t first, struct inode *n)
 {
     n->stat = (struct stat){
         .st_ino = n->n.ino,
         .st_mode = entry_mode_type(&n->n) | n->n.mode,
-        .st_nlink = n->n.type == ENTRY_DIRECTORY ? 1 : count_names(i, inode_position(n)),
+        .st_nlink = n->n.type == ENTRY_DIRECTORY ? 1 : count_names(i, first),
         .st_uid = n->n.uid,
         .st_gid = n->n.gid,
         .st_rdev = makedev(n->n.major, n->n.minor),
@@ -127,23 +130,23 @@ static void fill_stat(const struct inode_map *i, struct inode *n)
 int inode_adopt(struct inode_map *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e)
 {
     struct inode found = { .n = *n };
+    uint64_t first_at = position;
     *n = (struct entry){ 0 };
     if (found.n.type == ENTRY_LINK) {
         _cleanup_free_ char *first = mem_steal(found.n.target);
-        uint64_t at;
         entry_release(&found.n);
-        int r = find_path(i->tree, first, &at, &found.n, e);
+        int r = find_path(i->tree, first, &first_at, &found.n, e);
         if (r == 0 && found.n.type == ENTRY_LINK)
             r = error_say(e, ERROR_DAMAGED, -EBADMSG, "%s is a link to a link", first);
         if (r < 0) {
             entry_release(&found.n);
             return r;
         }
-        if (i->first_count > 0)
-            position = at;
+        if (i->first_count > 0 && !i->apart)
+            position = first_at;
     }
     found.id = position + 2;
-    fill_stat(i, &found);
+    fill_stat(i, first_at, &found);
     *ret = found;
     return 0;
 }

@@ -7,10 +7,12 @@
  * The node id of an entry is its position in the immutable tree + 2; 1 is the root, which has no entry. There is no
  * table and nothing to forget, and a restarted daemon means the same files by the same ids.
  *
- * Two ways with hard links. Under an overlay every name is a file of its own with nlink 1, also at names that are
- * ENTRY_LINK, whose attributes and content come from the first name: the overlay joins them (fusefs/joins). Without
- * one, given the snapshot's link groups, all names of an inode have the first name's node id, and nlink is their
- * number.
+ * Two ways with hard links, given the snapshot's link groups. Under an overlay ("apart") every name is a file of its
+ * own, also at names that are ENTRY_LINK, whose attributes and content come from the first name: the overlay joins them
+ * (fusefs/joins). Without one all names of an inode have the first name's node id. Either way nlink is the number of
+ * names. Under an overlay that is what makes it tell its own inodes apart by the upper file, not by the lower one
+ * (ovl_hash_bylower): with nlink 1, once a joined file was written and a part of the kernel's cache dropped, its names
+ * showed two inode numbers.
  *
  * st_ino and ctime are what the last node saw. atime is not kept: mtime is shown. Directories have nlink 1, which means
  * "not counted" (as overlayfs has it): 2 would tell find(1) that there are no subdirectories. Safe from any thread.
@@ -26,8 +28,8 @@
 
 struct inode_map;
 
-/* tree is borrowed. groups: NULL under an overlay. */
-int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, struct inode_map **ret,
+/* tree is borrowed, groups are not needed after. */
+int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, bool apart, struct inode_map **ret,
                   struct error *e);
 void inode_map_free(struct inode_map *i); /* NULL is fine */
 struct tree *inode_map_tree(struct inode_map *i);

@@ -24,7 +24,7 @@ static int assemble(struct serve *s, struct error *e)
     if (r == 0)
         r = answers_new(ANSWERS, &s->lower.answers, e);
     if (r == 0)
-        r = inode_map_new(c->tree, c->groups, c->group_count, &s->lower.inodes, e);
+        r = inode_map_new(c->tree, c->groups, c->group_count, c->apart, &s->lower.inodes, e);
     if (r == 0)
         r = reader_new(c->source, s->lower.answers, &s->lower.reader, e);
     if (r == 0)

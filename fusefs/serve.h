@@ -19,8 +19,9 @@
 struct serve_config {
     struct tree *tree;
     struct source *source;
-    const struct link_group *groups; /* without an overlay on top: show names as hard links; else NULL */
+    const struct link_group *groups; /* of the snapshot; until serve_new has returned */
     size_t group_count;
+    bool apart;                                    /* an overlay on top joins names: each is a file of its own here */
     uint64_t bytes;                                /* what statfs says; snapshot.bytes */
     int fuse_fd, slots_fd;                         /* SUPERVISOR_FUSE_FD, SUPERVISOR_SLOTS_FD; made close-on-exec */
     unsigned threads;                              /* 0: SERVE_THREADS */
