@@ -101,6 +101,13 @@ static int pause_after(unsigned quick_deaths)
     return pause_ms;
 }
 
+/* Waits that long. A daemon that always fails early never gets to see that the file system is gone. */
+static bool unmounted_within(const struct supervisor *s, int pause_ms)
+{
+    struct pollfd p = { s->fuse_fd, 0, 0 };
+    return poll(&p, 1, pause_ms) > 0 && (p.revents & POLLERR);
+}
+
 static void supervise(struct supervisor *s)
 {
     for (unsigned quick_deaths = 0;;) {
@@ -109,7 +116,8 @@ static void supervise(struct supervisor *s)
         if (pid > 0 && wait_for_daemon(pid))
             return;
         quick_deaths = now_ms() - start >= LIFE_GOOD_MS ? 0 : quick_deaths + 1;
-        poll(NULL, 0, pause_after(quick_deaths));
+        if (unmounted_within(s, pause_after(quick_deaths)))
+            return;
     }
 }
 

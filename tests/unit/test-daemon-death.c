@@ -300,6 +300,32 @@ static void a_lost_supervisor_is_replaced(void **state)
     }
 }
 
+/* Fails if only a daemon's exit 0 counts: the supervisor would go on for ever. */
+static void a_supervisor_whose_daemon_always_fails_ends_when_unmounted(void **state)
+{
+    char point[] = "/tmp/ag-box-test.XXXXXX";
+    int status;
+    struct error e = { 0 };
+    struct mount_found found;
+    assert_non_null(mkdtemp(point));
+    pid_t pid = mounted_fork();
+    if (pid == 0) {
+        char *argv[] = { (char *)"/bin/false", NULL };
+        const struct supervisor_config config = { point, "ag-box:test", argv, -1 };
+        _exit(supervisor_run(&config, &e) == 0 ? 0 : 1);
+    }
+    for (unsigned i = 0; i < 10000 && mount_find(point, &found, NULL) < 0; i++)
+        usleep(1000);
+    assert_int_equal(mount_find(point, &found, &e), 0);
+    assert_string_equal(found.type, "fuse.ag-box");
+    assert_int_equal(mount_unmount(point, true, &e), 0);
+    alarm(60);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    alarm(0);
+    assert_int_equal(status, 0);
+    rmdir(point);
+}
+
 static void a_failure_to_mount_is_told_to_who_waits(void **state)
 {
     int fds[2];
@@ -327,6 +353,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(kills_under_load_are_not_noticed, start_load, stop),
         cmocka_unit_test_setup_teardown(a_request_that_kills_the_daemon_is_eio_after_twenty, start_deadly, stop),
         cmocka_unit_test_setup_teardown(a_lost_supervisor_is_replaced, start_deadly, stop),
+        cmocka_unit_test(a_supervisor_whose_daemon_always_fails_ends_when_unmounted),
         cmocka_unit_test(a_failure_to_mount_is_told_to_who_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
