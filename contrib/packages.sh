@@ -5,7 +5,7 @@
 PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config fuse3 libfuse3-dev libcurl4-openssl-dev libsodium-dev libzstd-dev
 libsqlite3-dev libjansson-dev libexpat1-dev uthash-dev git scdoc"
 # shellcheck disable=SC2034
-PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev libssl-dev clang python3 attr acl jq sqlite3 valgrind xfsprogs e2fsprogs strace
+PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev clang python3 attr acl jq sqlite3 valgrind xfsprogs e2fsprogs strace
 shellcheck"
 
 # packages_install "NAMES": nothing at all when every one is there.

@@ -84,7 +84,7 @@ void list_handle(const struct objects *o, const struct request *q, const char *b
     _cleanup_(listing_release) struct listing l = { 0 };
     _cleanup_(buf_release) struct buf contents = { 0 }, delimiter = { 0 };
     if (request_parameter(q, "delimiter", &delimiter) && delimiter.len > 0) {
-        s3_error(a, 501, "NotImplemented", "Listings with a delimiter are not implemented.");
+        s3_error(a, 501, "NotImplemented", "Listings with a delimiter are refused.");
         return;
     }
     if (!parse(q, page, &l)) {

@@ -142,7 +142,7 @@ static bool implemented(const struct request *q, const char *payload, struct ans
     for (size_t i = 0; i < q->header_count && good; i++)
         good = !refused_header(q->headers[i].name);
     if (!good)
-        s3_error(a, 501, "NotImplemented", "Chunked signing, checksum headers and the like are not implemented.");
+        s3_error(a, 501, "NotImplemented", "Chunked signing, checksum headers and the like are refused.");
     return good;
 }
 
@@ -274,7 +274,7 @@ static void bucket_request(struct s3 *s, const struct request *q, const struct s
         buf_printf(&a->body,
                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<LocationConstraint>auto</LocationConstraint>");
     } else {
-        s3_error(a, 501, "NotImplemented", "This request is not implemented.");
+        s3_error(a, 501, "NotImplemented", "This request is refused.");
     }
 }
 
@@ -287,7 +287,7 @@ static void dispatch(struct s3 *s, const struct request *q, const struct s3_targ
     }
     bool subresource = t->operation != S3_LIST && *t->key && *q->query && strncmp(q->query, "x-id=", 5) != 0;
     if (subresource) { /* ?uploads, ?tagging, … */
-        s3_error(a, 501, "NotImplemented", "This request is not implemented.");
+        s3_error(a, 501, "NotImplemented", "This request is refused.");
         return;
     }
     switch (t->operation) {
@@ -300,7 +300,7 @@ static void dispatch(struct s3 *s, const struct request *q, const struct s3_targ
         break;
     case S3_DELETE:
         if (request_header(q, "if-match")) {
-            s3_error(a, 501, "NotImplemented", "A conditional DELETE is not implemented.");
+            s3_error(a, 501, "NotImplemented", "A conditional DELETE is refused.");
             break;
         }
         a->committed = objects_remove(&s->objects, t->bucket, t->key);
@@ -311,7 +311,7 @@ static void dispatch(struct s3 *s, const struct request *q, const struct s3_targ
         break;
     case S3_OTHER:
         if (*t->key)
-            s3_error(a, 501, "NotImplemented", "This request is not implemented.");
+            s3_error(a, 501, "NotImplemented", "This request is refused.");
         else
             bucket_request(s, q, t, a);
         break;

@@ -9,7 +9,7 @@ head='/* SPDX-License-Identifier: MIT */'
 
 new_tree() {
     rm -rf "$WORK/tree"
-    mkdir -p "$WORK/tree"/{index/base,fusefs,sync,sandbox,cli,tests/unit,tests/server,contrib}
+    mkdir -p "$WORK/tree"/{index/base,fusefs,sync,sandbox,cli,tests/unit,tests/fault,contrib}
     cd "$WORK/tree"
     cp "$TESTS/../.clang-format" .
     echo '# SPDX-License-Identifier: MIT' | tee {index,fusefs,sync,sandbox,cli}/meson.build >/dev/null
@@ -80,7 +80,7 @@ source_file index/a.c '#include "a.h"'
 refused "not from the repository's root"
 
 new_tree
-source_file tests/server/a.c '#include "sync/a.h"'
+source_file tests/fault/a.c '#include "sync/a.h"'
 refused 'shares no source with the product'
 
 for wrong in index:curl/curl.h fusefs:sqlite3.h cli:expat.h index:zstd.h sync:fuse_lowlevel.h index:cmocka.h; do
