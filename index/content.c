@@ -42,29 +42,24 @@ static int zeros(int fd, uint64_t at, uint64_t end, uint8_t *room, struct error 
     return 1;
 }
 
-static int same_extents(int fd, const struct extent *x, size_t count, uint64_t *end, const struct hash_key *key,
-                        uint8_t *room, struct error *e)
+static int each_of(const struct entry *n, const struct extent *x, size_t count, uint64_t *end, content_extent each,
+                   void *arg, struct error *e)
 {
-    for (size_t i = 0; i < count; i++) {
-        int r = zeros(fd, *end, x[i].start, room, e);
-        if (r == 1)
-            r = read_exactly(fd, room, x[i].length, x[i].start, e);
-        if (r <= 0)
-            return r;
-        struct hash h;
-        hash_bytes(key, room, x[i].length, &h);
-        if (!hash_equal(&h, &x[i].hash))
-            return 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (x[i].start < *end || x[i].length > n->size || x[i].start > n->size - x[i].length)
+            return error_say(e, ERROR_DAMAGED, -EBADMSG, "extents that overlap or leave the file");
         *end = x[i].start + x[i].length;
+        r = each(arg, &x[i], e);
     }
-    return 1;
+    return r;
 }
 
-static int same_list(int fd, const struct entry *n, struct source *source, uint64_t *end, const struct hash_key *key,
-                     uint8_t *room, struct error *e)
+int content_each(const struct entry *n, struct source *source, content_extent each, void *arg, struct error *e)
 {
-    int r = 1;
-    for (size_t i = 0; r == 1 && i < n->list_count; i++) {
+    uint64_t end = 0;
+    int r = n->list_count ? 0 : each_of(n, n->extents, n->extent_count, &end, each, arg, e);
+    for (size_t i = 0; r == 0 && i < n->list_count; i++) {
         _cleanup_(frame_dropp) struct frame *f = NULL;
         struct extent *x = NULL;
         size_t count = 0;
@@ -72,10 +67,33 @@ static int same_list(int fd, const struct entry *n, struct source *source, uint6
         if (r == 0)
             r = extents_decode((struct bytes){ f->data, f->len }, &x, &count, e);
         if (r == 0)
-            r = same_extents(fd, x, count, end, key, room, e);
+            r = each_of(n, x, count, &end, each, arg, e);
         free(x);
     }
     return r;
+}
+
+struct reading {
+    int fd;
+    const struct hash_key *key;
+    uint64_t end; /* of what was compared */
+    uint8_t *room;
+};
+
+#define DIFFERS 1
+
+static int compare_extent(void *arg, const struct extent *x, struct error *e)
+{
+    struct reading *f = arg;
+    int r = zeros(f->fd, f->end, x->start, f->room, e);
+    if (r == 1)
+        r = read_exactly(f->fd, f->room, x->length, x->start, e);
+    if (r <= 0)
+        return r < 0 ? r : DIFFERS;
+    struct hash h;
+    hash_bytes(f->key, f->room, x->length, &h);
+    f->end = x->start + x->length;
+    return hash_equal(&h, &x->hash) ? 0 : DIFFERS;
 }
 
 int content_same(int fd, const struct entry *n, struct source *source, const struct hash_key *key, bool *ret,
@@ -89,13 +107,13 @@ int content_same(int fd, const struct entry *n, struct source *source, const str
         return 0;
     }
     _cleanup_free_ uint8_t *room = mem_new(1, FRAME_RAW_MAX);
-    uint64_t end = 0;
-    int r = n->list_count ? same_list(fd, n, source, &end, key, room, e)
-                          : same_extents(fd, n->extents, n->extent_count, &end, key, room, e);
-    if (r == 1)
-        r = zeros(fd, end, n->size, room, e);
+    struct reading f = { .fd = fd, .key = key, .room = room };
+    int r = content_each(n, source, compare_extent, &f, e);
+    bool same = r == 0;
+    if (r == 0 && (r = zeros(fd, f.end, n->size, room, e)) >= 0)
+        same = r == 1;
     if (r < 0)
         return r;
-    *ret = r == 1;
+    *ret = same;
     return 0;
 }

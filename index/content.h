@@ -2,13 +2,20 @@
 #pragma once
 
 /*
- * content - whether a live file still holds what an entry says, by the hashes of its extents: nothing is fetched but
- * long lists of extents. Reads the file once, from where it is open; stops at the first difference.
+ * content - the extents of a file, wherever its entry keeps them, and whether a live file still holds what they say.
  */
 
 #include "index/entry.h"
 #include "index/source.h"
 
-/* n: a file's entry. fd: open for reading. source: for lists (FRAME_EXTENTS); key: the store's content key. */
+/*
+ * Calls each for every extent of the file n, in order, until it returns non-zero, which is then the result. Long lists
+ * are fetched a frame at a time; extents that overlap or leave the file are -EBADMSG ERROR_DAMAGED.
+ */
+typedef int (*content_extent)(void *arg, const struct extent *x, struct error *e);
+int content_each(const struct entry *n, struct source *source, content_extent each, void *arg, struct error *e);
+
+/* By the hashes: nothing is fetched but long lists. Reads the file once, and stops at the first difference. fd: open
+ * for reading. key: the store's content key. */
 int content_same(int fd, const struct entry *n, struct source *source, const struct hash_key *key, bool *ret,
                  struct error *e);

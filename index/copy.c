@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/copy.h"
 
+#include "index/apply.h"
 #include "index/attributes.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
@@ -14,8 +15,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #define PIECE (256u * 1024)
 
@@ -54,34 +53,6 @@ void copy_free(struct copy *c)
 void copy_freep(struct copy **c)
 {
     copy_free(*c);
-}
-
-static struct timespec time_of(int64_t ns)
-{
-    int64_t s = ns / 1000000000, rest = ns % 1000000000;
-    return rest < 0 ? (struct timespec){ s - 1, rest + 1000000000 } : (struct timespec){ s, rest };
-}
-
-/* All but content; name: one component of directory, or "" with directory the inode itself. */
-static int set_attributes(int directory, const char *name, const struct entry *n, struct error *e)
-{
-    char path[NAME_LEN_MAX + 64];
-    snprintf(path, sizeof(path), name[0] ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", directory, name);
-    int follow = name[0] ? AT_SYMLINK_NOFOLLOW : 0;
-    if (fchownat(AT_FDCWD, path, n->uid, n->gid, follow) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "chown");
-    if (n->type != ENTRY_SYMLINK && fchmodat(AT_FDCWD, path, n->mode, 0) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "chmod");
-    for (size_t i = 0; i < n->xattr_count; i++) {
-        const struct xattr *x = &n->xattrs[i];
-        int r = name[0] ? lsetxattr(path, x->name, x->value, x->len, 0) : setxattr(path, x->name, x->value, x->len, 0);
-        if (r < 0)
-            return error_set(e, ERROR_FAILED, -errno, "set xattr %s", x->name);
-    }
-    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(n->mtime_ns) };
-    if (utimensat(AT_FDCWD, path, times, follow) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "set times");
-    return 0;
 }
 
 static ssize_t read_piece(int fd, uint8_t *to, size_t len, off_t at)
@@ -161,20 +132,10 @@ static int copy_file(struct copy *c, int from, const char *name, const struct en
     if (r == 0)
         return error_say(e, ERROR_FAILED, -EIO, "the copy is not what was copied");
     if (r > 0)
-        r = set_attributes(made, "", n, e);
+        r = apply_attributes(made, "", n, e);
     if (r == 0 && fsync(made) < 0)
         r = error_set(e, ERROR_FAILED, -errno, "fsync");
     return r;
-}
-
-static int make_special(const struct entry *n, int to, const char *as, struct error *e)
-{
-    int r = 0;
-    if (n->type == ENTRY_SYMLINK)
-        r = symlinkat(n->target, to, as);
-    else
-        r = mknodat(to, as, entry_mode_type(n) | 0600, makedev(n->major, n->minor));
-    return r < 0 ? error_set(e, ERROR_FAILED, -errno, "create") : set_attributes(to, as, n, e);
 }
 
 /* 1: as is now another name of a file that was copied before. */
@@ -203,7 +164,7 @@ static int copy_leaf(struct copy *c, int from, const char *name, const struct at
     if (r != 0)
         return r < 0 ? r : 0;
     r = a->entry.type == ENTRY_FILE ? copy_file(c, from, name, &a->entry, to, as, e)
-                                    : make_special(&a->entry, to, as, e);
+                                    : apply_special(to, as, &a->entry, e);
     if (r < 0 || a->links < 2)
         return r;
     const char *below = buf_string(&c->at) + c->temporary;
@@ -283,7 +244,7 @@ static int copy_below(struct copy *c, int from, int to, unsigned depth, struct e
         made = reach_directory(&c->to, -1, buf_string(&c->at), "");
     if (made < 0)
         return error_set(e, ERROR_FAILED, made, "open %s again", buf_string(&c->at));
-    r = set_attributes(made, "", &a.entry, e);
+    r = apply_attributes(made, "", &a.entry, e);
     return r == 0 && fsync(made) < 0 ? error_set(e, ERROR_FAILED, -errno, "fsync") : r;
 }
 
