@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow.h"
+#include "cli/visit.h"
 #include "index/base/mem.h"
 
 static int run(struct cmd_context *c, struct error *e)
@@ -11,7 +12,11 @@ static int run(struct cmd_context *c, struct error *e)
         r = stack_store(&s, e);
     if (r == 0)
         r = stack_box(&s, c->arguments[0], false, e);
-    return r < 0 ? r : flow_park(&s, e);
+    if (r == 0)
+        r = flow_park(&s, e);
+    if (r == 0)
+        visit_sweep(&s);
+    return r;
 }
 
 const struct cmd cmd_park = {

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/flow.h"
 #include "cli/project.h"
+#include "cli/visit.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -19,7 +20,10 @@ static int snapshot_one(struct cmd_context *c, const char *name, struct error *e
         return r;
     if (!s.journal)
         return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not here", name);
-    return flow_snapshot(&s, e);
+    r = flow_snapshot(&s, e);
+    if (r == 0)
+        visit_sweep(&s);
+    return r;
 }
 
 struct active {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow.h"
+#include "cli/visit.h"
 #include "index/base/mem.h"
 #include "index/base/together.h"
 
@@ -65,7 +66,10 @@ static int run(struct cmd_context *c, struct error *e)
     struct flow_up_options options = {
         .force = o->force, .full = o->full, .accept_rollback = o->accept_rollback, .from = o->from
     };
-    return up(&s, &options, e);
+    r = up(&s, &options, e);
+    if (r == 0)
+        visit_sweep(&s);
+    return r;
 }
 
 const struct cmd cmd_up = {

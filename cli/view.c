@@ -51,6 +51,13 @@ static int refuse_condemned(struct stack *stack, const struct head *head, const 
     return r;
 }
 
+int view_check(struct stack *stack, const struct snapshot_id *id, struct error *e)
+{
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = head_read(stack->store, &stack->seal, &head, e);
+    return r < 0 ? r : refuse_condemned(stack, &head, id, e);
+}
+
 int view_find(struct stack *stack, const char *text, struct snapshot_id *ret, struct error *e)
 {
     _cleanup_(head_releasep) struct head head = { 0 };

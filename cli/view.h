@@ -26,6 +26,8 @@ int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct 
 /* What a user names: an id, a unique prefix of one, or fork:NODE-EPOCH (interface.md, "Names"); NULL: the head's root.
  * -ENOENT ERROR_UNKNOWN. Not of what is condemned: -ENOENT ERROR_UNKNOWN, said (rule S3). */
 int view_find(struct stack *stack, const char *text, struct snapshot_id *ret, struct error *e);
+/* Again, once a hold protects it: head and condemned list are read; -ENOENT ERROR_UNKNOWN as above. */
+int view_check(struct stack *stack, const struct snapshot_id *id, struct error *e);
 int view_open_id(struct stack *stack, const struct snapshot_id *id, struct view *ret, struct error *e);
 /* The mounted base, from the sealed copy kept in the box's directory: needs no network. */
 int view_open_base(struct stack *stack, struct view *ret, struct error *e);

@@ -147,6 +147,37 @@ static void in_project(char to[256], const char *name)
     snprintf(to, 256, "%s/project/%s", root, name);
 }
 
+/* What a fill that was cut off, or somebody, could have left. */
+static void spoil(void)
+{
+    char path[256];
+    in_project(path, "b-short");
+    assert_int_equal(truncate(path, 3), 0);
+    in_project(path, "c-zeros");
+    struct timespec true_time[2] = { { .tv_nsec = UTIME_OMIT }, { 1700000000, 1 } };
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "\0\0\0\0\0\0\0\0", 8, 0), 8);
+    assert_int_equal(futimens(fd, true_time), 0);
+    close(fd);
+    in_project(path, "d-type");
+    assert_int_equal(unlink(path), 0);
+    scratch_mkdir("%s/project/d-type/deep", root);
+    scratch_write("x", "%s/project/d-type/deep/er", root);
+    in_project(path, "e-link");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("wrong", path), 0);
+    in_project(path, "g-two");
+    assert_int_equal(unlink(path), 0);
+    scratch_write("linked", "%s/project/g-two", root);
+    in_project(path, "h-dir");
+    scratch_remove_tree(path);
+    scratch_mkdir("%s/outside", root);
+    scratch_write("not ours", "%s/outside/below", root);
+    assert_int_equal(symlink("../outside", path), 0); /* fails if a link is followed */
+    in_project(path, "i-absent");
+    assert_int_equal(unlink(path), 0);
+}
+
 /*
  * A fill that was cut off goes on: what is whole stays and is not fetched, all else is made new. `zeros` has size and
  * time of the true file, as after a power cut: it is kept if only stat is asked.
@@ -174,42 +205,16 @@ static void resumed_fill_keeps_what_is_whole_and_replaces_all_else(void **state)
     assert_int_equal(run(tree, "project", "project", false, NULL, &e), 0);
     ino_t whole = inode_of("a-whole");
 
-    char path[256];
-    in_project(path, "b-short");
-    assert_int_equal(truncate(path, 3), 0);
-    in_project(path, "c-zeros");
-    struct timespec true_time[2] = { { .tv_nsec = UTIME_OMIT }, { 1700000000, 1 } };
-    int fd = open(path, O_WRONLY);
-    assert_int_equal(pwrite(fd, "\0\0\0\0\0\0\0\0", 8, 0), 8);
-    assert_int_equal(futimens(fd, true_time), 0);
-    close(fd);
-    in_project(path, "d-type");
-    assert_int_equal(unlink(path), 0);
-    scratch_mkdir("%s/project/d-type/deep", root);
-    scratch_write("x", "%s/project/d-type/deep/er", root);
-    in_project(path, "e-link");
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(symlink("wrong", path), 0);
-    in_project(path, "g-two");
-    assert_int_equal(unlink(path), 0);
-    scratch_write("linked", "%s/project/g-two", root);
-    in_project(path, "h-dir");
-    scratch_remove_tree(path);
-    scratch_mkdir("%s/outside", root);
-    scratch_write("not ours", "%s/outside/below", root);
-    assert_int_equal(symlink("../outside", path), 0); /* fails if a link is followed */
-    in_project(path, "i-absent");
-    assert_int_equal(unlink(path), 0);
-
+    spoil();
     twin_reset(twin);
     assert_int_equal(run(tree, "project", "project", true, &stats, &e), 0);
     expect_same(&r);
     assert_int_equal(inode_of("a-whole"), whole);
     assert_int_equal(stats.kept, 2); /* a-whole, f-one */
     assert_int_equal(twin_count(twin).gets - twin_count(twin).page_gets, 5);
+    char path[256], got[16] = "";
     snprintf(path, sizeof(path), "%s/outside/below", root);
-    fd = open(path, O_RDONLY);
-    char got[16] = "";
+    int fd = open(path, O_RDONLY);
     assert_int_equal(read(fd, got, sizeof(got)), 8);
     assert_string_equal(got, "not ours");
     close(fd);

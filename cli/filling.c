@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/filling.h"
+
+#include "cli/interrupt.h"
+#include "sync/keys.h"
+
+#include <errno.h>
+
+struct filling {
+    struct stack *stack;
+    uint64_t total;
+};
+
+static int check(void *arg, const struct fill_stats *so_far, struct error *e)
+{
+    struct filling *f = arg;
+    ui_progress(f->stack->ui, "writing", so_far->files, so_far->bytes, f->total);
+    return interrupt_check(e);
+}
+
+int filling_run(struct stack *s, struct view *v, const char *from, int to, bool resume, struct fill_stats *ret,
+                struct error *e)
+{
+    struct filling f = { .stack = s, .total = v->snapshot.bytes };
+    struct hash_key key;
+    keys_identity(&s->keys, s->name, &key);
+    struct fill_config c = { .tree = v->tree,
+                             .source = view_source(v),
+                             .from = from,
+                             .to = to,
+                             .resume = resume,
+                             .key = &key,
+                             .check = check,
+                             .arg = &f };
+    int r = fill_run(&c, ret, e);
+    ui_progress_end(s->ui);
+    if (r < 0)
+        interrupt_check(e); /* a store that was cancelled is not the reason */
+    return r;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* filling - index/fill with what a command has: a view, progress on the terminal, Ctrl-C. */
+
+#include "cli/view.h"
+#include "index/fill.h"
+
+/* from: "project" or "home". to: an open directory. */
+int filling_run(struct stack *s, struct view *v, const char *from, int to, bool resume, struct fill_stats *ret,
+                struct error *e);
