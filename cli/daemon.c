@@ -20,6 +20,7 @@
 #include <sys/eventfd.h>
 
 #define KNOWN_BATCH 1024
+#define ACCESS_LIST_MAX 4096 /* paths: what a session needs to begin, and no burden for a small park */
 
 struct daemon {
     struct stack *stack;
@@ -138,7 +139,7 @@ static int answer_access(void *arg, const json_t *request, json_t *answer, struc
     if (!d->touches || touches_count(d->touches) == 0)
         return 0;
     _cleanup_(buf_release) struct buf list = { 0 };
-    int r = touches_encode(d->touches, d->view.tree, &list, e);
+    int r = touches_encode(d->touches, d->view.tree, ACCESS_LIST_MAX, &list, e);
     if (r == 0)
         r = fd_replace(d->stack->box_dir, "access", list.data, list.len, e);
     json_object_set_new(answer, "written", json_boolean(r == 0));

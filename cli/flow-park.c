@@ -113,7 +113,9 @@ static int commit(struct stack *s, const struct saved *saved, const struct meta 
     struct lease_commit c = {
         .root = saved->id, .pin = meta->pin, .path = meta->path, .frees = true, .then = BOX_PARKED
     };
-    int r = lease_commit(&l, &c, e);
+    int r = flow_keep_committed(s, &saved->snapshot, e); /* of use only if its id is the committed one's */
+    if (r == 0)
+        r = lease_commit(&l, &c, e);
     return r < 0 ? r : journal_packs_clear(s->journal, e);
 }
 

@@ -3,6 +3,9 @@
 
 #include "cli/interrupt.h"
 #include "cli/place.h"
+#include "fusefs/control.h"
+#include "index/access.h"
+#include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/compare.h"
 #include "index/upper.h"
@@ -12,6 +15,7 @@
 #include <stdio.h>
 
 #define LIVE_TRIES 5
+#define ACCESS_ANSWER_MS 3000
 
 /* One walk: what its callbacks need. */
 struct walking {
@@ -136,6 +140,20 @@ static int open_save(struct walking *w, struct error *e)
     return save_new(&sc, &w->save, e);
 }
 
+/* What this session touched first, from the daemon; a daemon that does not answer costs only the list. */
+static void get_access_list(struct stack *s, struct buf *ret)
+{
+    if (!s->record.upper[0])
+        return;
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    json_t *request = json_pack("{s:s}", "command", "access"), *answer = NULL;
+    int r = control_call(path, request, ACCESS_ANSWER_MS, &answer, NULL);
+    json_decref(request);
+    if (r == 0 && json_is_true(json_object_get(answer, "written")))
+        fd_read_file(s->box_dir, "access", ACCESS_MAX, ret, NULL);
+    json_decref(answer);
+}
+
 static int finish(struct walking *w, const struct walk_stats *stats, struct saved *ret, struct error *e)
 {
     const struct saving_config *c = w->config;
@@ -147,7 +165,11 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
     int r = meta_encode(c->meta, &meta, e);
     if (r < 0)
         return r;
-    struct save_end end = { .meta = meta, .sockets = stats->sockets, .one_instant = !c->live };
+    _cleanup_(buf_release) struct buf access = { 0 };
+    get_access_list(w->stack, &access);
+    struct save_end end = {
+        .meta = meta, .sockets = stats->sockets, .one_instant = !c->live, .access = buf_bytes(&access)
+    };
     r = save_finish(w->save, &end, &ret->snapshot, &ret->changed, &ret->stats, e);
     ret->id = ret->snapshot.id;
     ret->sockets = stats->sockets;

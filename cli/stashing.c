@@ -122,8 +122,8 @@ static int stays(void *arg, const char *path, const char *where, struct error *e
 {
     (void)e;
     struct stack *s = arg;
-    ui_warn(s->ui, "%s was excluded from the snapshot and meets another entry: it stays in %s/box/%s", path,
-            s->config->state_dir, where);
+    ui_warn(s->ui, "%s was excluded from the snapshot and meets another entry: it stays in %s/box/%s/%s", path,
+            s->config->state_dir, s->name, where);
     return 0;
 }
 

@@ -75,9 +75,11 @@ static int path_of(struct tree *tree, uint64_t position, char **ret, struct erro
     return 0;
 }
 
-int touches_encode(struct touches *t, struct tree *tree, struct buf *to, struct error *e)
+int touches_encode(struct touches *t, struct tree *tree, size_t most, struct buf *to, struct error *e)
 {
     size_t count = touches_count(t), done = 0;
+    if (count > most)
+        count = most;
     char **paths = mem_new(count + 1, sizeof(*paths));
     int r = 0;
     for (; r == 0 && done < count; done += r == 0) {

@@ -16,5 +16,6 @@ int touches_new(uint64_t positions, struct touches **ret, struct error *e); /* t
 void touches_free(struct touches *t);                                       /* NULL is fine */
 void touches_add(void *touches, uint64_t position);                         /* fits serve_config's touched */
 size_t touches_count(struct touches *t);
-/* Appends the access list (index/access); paths by the tree whose positions were recorded. */
-int touches_encode(struct touches *t, struct tree *tree, struct buf *to, struct error *e);
+/* Appends the access list (index/access) of the first `most` touches; paths by the tree whose positions were recorded.
+ */
+int touches_encode(struct touches *t, struct tree *tree, size_t most, struct buf *to, struct error *e);

@@ -221,7 +221,7 @@ static void first_touches_become_paths_in_order_each_once(void **state)
     touches_add(t, a);
     touches_add(t, UINT64_MAX);
     assert_int_equal(touches_count(t), 2);
-    assert_int_equal(touches_encode(t, tree, &list, NULL), 0);
+    assert_int_equal(touches_encode(t, tree, 100, &list, NULL), 0);
     touches_free(t);
 
     char **paths;
