@@ -28,6 +28,12 @@ static bool same_change(const struct transition *t, const struct journal_write *
     return w->kind == t->kind && w->frees == t->frees && memcmp(&w->root, &t->root, sizeof(w->root)) == 0;
 }
 
+/* An earlier release that happened is the release that is asked for: work that goes on in between settles first. */
+static bool fulfils(const struct transition *t, const struct journal_write *w)
+{
+    return same_change(t, w) || (t->frees && w->frees && t->kind != WRITE_DROP && w->kind != WRITE_DROP);
+}
+
 /* Decides what it can with h. ret_done: this very change is among what has happened. */
 static int settle(struct lease *l, const struct transition *t, const struct head *h, bool *ret_done, struct error *e)
 {
@@ -37,7 +43,7 @@ static int settle(struct lease *l, const struct transition *t, const struct head
     if (!outcome_settle(l->record, h, l->daemon, done, &count))
         return 0;
     for (size_t i = 0; t && i < count; i++)
-        if (same_change(t, &done[i])) {
+        if (fulfils(t, &done[i])) {
             *ret_done = true;
             if (t->then != BOX_STATE_COUNT)
                 l->record->state = t->then;

@@ -83,6 +83,10 @@ int lease_regain(struct lease *l, struct head *h, struct error *e);
 /* Only in our own epoch. The daemon gets -ENOLCK ERROR_FAILED when the journal holds no lease (freed, parked): it
  * stops. */
 int lease_renew(struct lease *l, struct error *e);
+/*
+ * When a release of ours that was open lands first, a commit that frees is done with it: the tree was still all the
+ * time, so it is the same. record->committed says which snapshot it was.
+ */
 int lease_commit(struct lease *l, const struct lease_commit *c, struct error *e);
 /* Frees the lease, the root stays. */
 int lease_free(struct lease *l, enum box_state then, struct error *e);

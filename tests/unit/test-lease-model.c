@@ -328,14 +328,16 @@ static void commit(struct side *s, bool frees)
     struct lease_commit c = { .frees = frees, .then = frees ? BOX_PARKED : BOX_MOUNTED };
     /* A commit that is open is made again as it is, unless the work went on. */
     for (size_t i = 0; i < s->record.write_count; i++)
-        if (frees && s->record.writes[i].kind == WRITE_COMMIT && s->record.writes[i].frees)
+        if (frees && pick(3) > 0 && s->record.writes[i].kind == WRITE_COMMIT && s->record.writes[i].frees)
             c.root = s->record.writes[i].root;
     static const struct snapshot_id none;
     if (memcmp(&c.root, &none, sizeof(none)) == 0)
         c.root = new_root(s);
     int r = lease_commit(&s->lease, &c, NULL);
     if (r == 0 && !s->to.dead) {
-        struct attempt *a = find_attempt(&c.root);
+        struct attempt *a = find_attempt(frees ? &s->record.committed : &c.root);
+        if (!a || (frees && !is_line(s->to.number, a->node)))
+            broken("what is reported parked is a snapshot of this node's");
         reported_total++;
         a->reported = true;
         if (!a->landed)

@@ -259,6 +259,19 @@ static void a_delayed_release_that_lands_first_is_found(void **state)
     expect_head(HEAD_HELD, 2, 2);
 }
 
+static void a_second_park_is_done_when_the_first_one_lands(void **state)
+{
+    faults(WORLD_DELAYED_PUT, WORLD_REFUSED, 0);
+    assert_int_equal(commit(&a, 2, true, NULL), -EINPROGRESS);
+    side_reload(&a);
+    assert_int_equal(resolve(&a), LEASE_OURS); /* not yet */
+    world_deliver(&world, 0);
+    assert_int_equal(commit(&a, 3, true, NULL), 0); /* the same tree, saved again */
+    assert_int_equal(a.record.state, BOX_PARKED);
+    assert_int_equal(a.record.committed.b[0], 2);
+    expect_head(HEAD_FREE, 1, 2);
+}
+
 /* Fails if a freeing commit counts as done because its root is there: a live snapshot of the same root put it there. */
 static void a_release_that_never_happened_is_not_taken_from_the_root(void **state)
 {
@@ -543,6 +556,7 @@ int main(void)
         test(after_64_leases_nobody_remembers_and_we_count_as_lost),
         test(a_delayed_release_cannot_land_once_work_goes_on),
         test(a_delayed_release_that_lands_first_is_found),
+        test(a_second_park_is_done_when_the_first_one_lands),
         test(a_release_that_never_happened_is_not_taken_from_the_root),
         test(too_many_writes_are_waited_for),
         test(a_refused_write_is_no_reason_to_be_stuck),
