@@ -12,14 +12,15 @@
 
 #define DEPTH_MAX 8
 
-enum field { FIELD_NONE, FIELD_TRUNCATED, FIELD_TOKEN, FIELD_KEY, FIELD_SIZE, FIELD_MODIFIED };
+enum field { FIELD_NONE, FIELD_TRUNCATED, FIELD_TOKEN, FIELD_KEY, FIELD_SIZE, FIELD_MODIFIED, FIELD_PREFIX };
 
 struct parser {
     XML_Parser xml;
     struct listing listing;
     int depth;
-    bool in_entry; /* below /ListBucketResult/Contents */
-    unsigned seen; /* fields of this entry, as bits */
+    bool in_entry;  /* below /ListBucketResult/Contents */
+    bool in_common; /* below /ListBucketResult/CommonPrefixes */
+    unsigned seen;  /* fields of this entry, as bits */
     struct listing_entry entry;
     enum field field;
     char text[LISTING_TEXT_MAX];
@@ -32,7 +33,10 @@ void listing_release(struct listing *l)
 {
     for (size_t i = 0; i < l->count; i++)
         free(l->entries[i].key);
+    for (size_t i = 0; i < l->prefix_count; i++)
+        free(l->prefixes[i]);
     free(l->entries);
+    free(l->prefixes);
     free(l->token);
     *l = (struct listing){ 0 };
 }
@@ -81,7 +85,17 @@ static enum field field_of(const struct parser *p, const char *name)
         if (p->depth == (fields[i].of_entry ? 3 : 2) && p->in_entry == fields[i].of_entry &&
             strcmp(name, fields[i].name) == 0)
             return fields[i].field;
-    return FIELD_NONE;
+    return p->in_common && p->depth == 3 && strcmp(name, "Prefix") == 0 ? FIELD_PREFIX : FIELD_NONE;
+}
+
+static void take_prefix(struct parser *p)
+{
+    struct listing *l = &p->listing;
+    if (l->prefix_count == LISTING_COUNT_MAX)
+        return fail(p, "too many entries");
+    if (l->prefix_count == l->prefix_room)
+        l->prefixes = mem_grow(l->prefixes, l->prefix_room = l->prefix_room * 2 + 64, sizeof(*l->prefixes));
+    l->prefixes[l->prefix_count++] = mem_strdup(p->text);
 }
 
 static void XMLCALL element_starts(void *arg, const XML_Char *name, const XML_Char **attributes)
@@ -98,6 +112,8 @@ static void XMLCALL element_starts(void *arg, const XML_Char *name, const XML_Ch
         p->seen = 0;
         p->entry = (struct listing_entry){ 0 };
     }
+    if (p->depth == 2)
+        p->in_common = strcmp(name, "CommonPrefixes") == 0;
     p->field = field_of(p, name);
     p->text_len = 0;
 }
@@ -141,6 +157,9 @@ static void take_value(struct parser *p)
         p->entry.modified_ns = listing_time(p->text);
         if (p->entry.modified_ns < 0)
             return fail(p, "a time is none");
+        break;
+    case FIELD_PREFIX:
+        take_prefix(p);
         break;
     case FIELD_NONE:
         break;

@@ -26,6 +26,8 @@ struct listing_entry {
 struct listing {
     struct listing_entry *entries;
     size_t count, room;
+    char **prefixes; /* CommonPrefixes: what a list with a delimiter puts together; owned */
+    size_t prefix_count, prefix_room;
     char *token; /* of the next page; NULL: this is the last */
 };
 

@@ -93,17 +93,47 @@ static int64_t modified_ns(const struct stat *st)
     return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
+#ifdef AGBOX_FAULT
+static int64_t ahead_ns(void)
+{
+    const char *s = getenv("AGBOX_STORE_CLOCK");
+    return s ? strtoll(s, NULL, 10) * 1000000000 : 0;
+}
+
+int place_stamp(int fd, const struct place *p, struct error *e)
+{
+    struct stat st;
+    if (ahead_ns() == 0)
+        return 0;
+    if (fstat(fd, &st) < 0)
+        return place_refused(e, errno, "stamp a file in", p->path);
+    st.st_mtim.tv_sec += ahead_ns() / 1000000000;
+    if (futimens(fd, (struct timespec[]){ { .tv_nsec = UTIME_OMIT }, st.st_mtim }) < 0)
+        return place_refused(e, errno, "stamp a file in", p->path);
+    return 0;
+}
+#else
+#define ahead_ns() 0
+int place_stamp(int fd, const struct place *p, struct error *e)
+{
+    (void)fd;
+    (void)p;
+    (void)e;
+    return 0;
+}
+#endif
+
 int place_now(const struct place *p, int64_t *ret_ns, struct error *e)
 {
     struct stat st;
     _cleanup_close_ int fd = openat(p->ours, "clock", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EACCES || errno == EROFS)) {
-        *ret_ns = clock_wall_ns();
+        *ret_ns = clock_wall_ns() + ahead_ns();
         return 0;
     }
     if (fd < 0 || futimens(fd, NULL) < 0 || fstat(fd, &st) < 0)
         return place_refused(e, errno, "read the clock of", p->path);
-    *ret_ns = modified_ns(&st);
+    *ret_ns = modified_ns(&st) + ahead_ns();
     return 0;
 }
 

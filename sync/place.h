@@ -35,6 +35,11 @@ int place_lock(const struct place *p, const struct store *s, struct error *e);
  * a full disk can still be pruned. Where we may not write, our own clock: a reader takes no lease.
  */
 int place_now(const struct place *p, int64_t *ret_ns, struct error *e);
+/*
+ * Builds with -Dfault=true: AGBOX_STORE_CLOCK=seconds moves the clock of the store as far ahead, for place_now and for
+ * every object written: what happens days later can be told in a test. place_stamp gives a file that time.
+ */
+int place_stamp(int fd, const struct place *p, struct error *e);
 /* A new file in .agbox; returns its descriptor and its name there. */
 int place_temporary(const struct place *p, char name[PLACE_TEMPORARY_MAX], struct error *e);
 /* Removes temporary files that killed writers left more than a day ago. */

@@ -276,9 +276,11 @@ static int write_object(struct store_file *f, const char *key, struct bytes data
     r = fd_write_all(fd, data.data, data.len, e);
     if (r < 0)
         r = place_refused(e, -r, "write", key);
-    else if (fsync(fd) < 0)
+    if (r == 0)
+        r = place_stamp(fd, &p, e);
+    if (r == 0 && fsync(fd) < 0)
         r = place_refused(e, errno, "fsync", key);
-    else if (close(mem_steal_fd(&fd)) < 0) /* NFS and quotas report a full disk here */
+    if (r == 0 && close(mem_steal_fd(&fd)) < 0) /* NFS and quotas report a full disk here */
         r = place_refused(e, errno, "close", key);
     crash_point("store-file.written");
     if (r == 0)
@@ -353,6 +355,18 @@ static int file_list(struct store *s, const char *prefix,
     return r;
 }
 
+static int file_list_names(struct store *s, const char *prefix,
+                           int (*each)(void *arg, const char *name, struct error *e), void *arg, struct error *e)
+{
+    int64_t started = clock_boot_ns();
+    _cleanup_place_ struct place p = PLACE_NONE;
+    int r = place_open(((struct store_file *)s)->root, &p, e);
+    if (r == 0)
+        r = store_walk_names(p.root, prefix, each, arg, e);
+    store_account(s, STORE_LIST, prefix, status_of(r), started, 0, 1);
+    return r;
+}
+
 static int file_create(struct store *s, struct error *e)
 {
     return place_create(((struct store_file *)s)->root, e);
@@ -373,6 +387,7 @@ int store_file_open(const char *path, struct store **ret, struct error *e)
         .put = file_put,
         .stat = file_stat,
         .list = file_list,
+        .list_names = file_list_names,
         .remove = file_remove,
         .create = file_create,
         .close = file_close,

@@ -137,8 +137,8 @@ static int s3_remove(struct store *store, const char *key, struct error *e)
     return r == -ENOENT ? 0 : r;
 }
 
-/* One page of the list, from token (NULL: the first). */
-static int list_page(struct store_s3 *s, const char *prefix, const char *token, struct listing *ret,
+/* One page of the list, from token (NULL: the first). names: what lies further down is put together. */
+static int list_page(struct store_s3 *s, const char *prefix, const char *token, bool names, struct listing *ret,
                      int64_t *ret_now_ns, struct error *e)
 {
     _cleanup_call_ struct s3_call c = { .verb = STORE_LIST, .method = "GET", .key = prefix, .max = LISTING_XML_MAX };
@@ -148,7 +148,7 @@ static int list_page(struct store_s3 *s, const char *prefix, const char *token, 
         sigv4_encode(&c.query, token, false);
         buf_printf(&c.query, "&");
     }
-    buf_printf(&c.query, "list-type=2&max-keys=1000&prefix=");
+    buf_printf(&c.query, "%slist-type=2&max-keys=1000&prefix=", names ? "delimiter=%2F&" : "");
     _cleanup_free_ char *whole = mem_printf("%s%s", s->prefix, prefix);
     sigv4_encode(&c.query, whole, false);
     int r = s3_perform(&s->s3, &c, e);
@@ -200,7 +200,7 @@ static int s3_list(struct store *store, const char *prefix,
     for (unsigned empty = 0;;) {
         int64_t now_ns = 0;
         _cleanup_(listing_release) struct listing page = { 0 };
-        int r = list_page(s, prefix, token, &page, &now_ns, e);
+        int r = list_page(s, prefix, token, false, &page, &now_ns, e);
         if (r == 0)
             r = deliver(&l, &page, now_ns, e);
         if (r != 0 || !page.token)
@@ -208,6 +208,55 @@ static int s3_list(struct store *store, const char *prefix,
         empty = page.count ? 0 : empty + 1;
         if (empty > EMPTY_PAGES_MAX)
             return impossible(e, "no end of empty pages");
+        free(token);
+        token = mem_steal(page.token);
+    }
+}
+
+struct names_call {
+    const char *prefix; /* whole */
+    int (*each)(void *arg, const char *name, struct error *e);
+    void *arg;
+    char last[LISTING_TEXT_MAX];
+};
+
+static int deliver_names(struct names_call *l, const struct listing *page, struct error *e)
+{
+    size_t skip = strlen(l->prefix);
+    for (size_t i = 0; i < page->prefix_count; i++) {
+        char *name = page->prefixes[i] + skip;
+        size_t len = strlen(page->prefixes[i]);
+        if (len < skip + 2 || strncmp(page->prefixes[i], l->prefix, skip) != 0 || strcspn(name, "/") != len - skip - 1)
+            return impossible(e, "a common prefix that is none");
+        if (strcmp(page->prefixes[i], l->last) <= 0)
+            return impossible(e, "common prefixes out of order");
+        strcpy(l->last, page->prefixes[i]); /* listing bounds it */
+        name[len - skip - 1] = '\0';
+        int r = store_key_valid(name) ? l->each(l->arg, name, e) : 0;
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int s3_list_names(struct store *store, const char *prefix,
+                         int (*each)(void *arg, const char *name, struct error *e), void *arg, struct error *e)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    _cleanup_free_ char *whole = mem_printf("%s%s", s->prefix, prefix);
+    struct names_call l = { .prefix = whole, .each = each, .arg = arg };
+    _cleanup_free_ char *token = NULL;
+    for (unsigned empty = 0;;) {
+        int64_t now_ns = 0;
+        _cleanup_(listing_release) struct listing page = { 0 };
+        int r = list_page(s, prefix, token, true, &page, &now_ns, e);
+        if (r == 0)
+            r = deliver_names(&l, &page, e);
+        if (r != 0 || !page.token)
+            return r;
+        empty = page.count || page.prefix_count ? 0 : empty + 1;
+        if (empty > EMPTY_PAGES_MAX || (token && strcmp(token, page.token) == 0))
+            return impossible(e, "no end of pages");
         free(token);
         token = mem_steal(page.token);
     }
@@ -284,6 +333,7 @@ int store_s3_open(const struct store_config *c, struct store **ret, struct error
         .put = s3_put,
         .stat = s3_stat,
         .list = s3_list,
+        .list_names = s3_list_names,
         .remove = s3_remove,
         .close = s3_close,
     };

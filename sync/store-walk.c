@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/store-walk.h"
 
+#include "index/base/fd.h"
 #include "index/base/mem.h"
 
 #include <dirent.h>
@@ -140,4 +141,39 @@ int store_walk(int root, const char *prefix, int64_t now_ns,
 {
     struct walk w = { .prefix = prefix, .prefix_len = strlen(prefix), .now_ns = now_ns, .each = each, .arg = arg };
     return walk(&w, root, e);
+}
+
+static int first_found(void *arg, const char *key, const struct store_info *info, struct error *e)
+{
+    (void)arg;
+    (void)key;
+    (void)info;
+    (void)e;
+    return 1;
+}
+
+int store_walk_names(int root, const char *prefix, int (*each)(void *arg, const char *name, struct error *e), void *arg,
+                     struct error *e)
+{
+    struct walk w = { .prefix = prefix, .prefix_len = strlen(prefix) };
+    _cleanup_(listing_release) struct listing l = { 0 };
+    strcpy(w.key, prefix);
+    _cleanup_free_ char *directory = w.prefix_len ? mem_copy(prefix, w.prefix_len - 1) : mem_strdup(".");
+    _cleanup_close_ int fd = fd_open_beneath(root, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        return 0;
+    errno = -fd;
+    int r = fd < 0 ? unreadable(&w, e) : read_directory(&w, fd, &l, e);
+    for (size_t i = 0; r == 0 && i < l.count; i++) {
+        char *name = l.entries[i].name;
+        size_t len = strlen(name);
+        if (name[len - 1] != '/')
+            continue;
+        _cleanup_free_ char *below = mem_printf("%s%s", prefix, name);
+        r = store_walk(root, below, 0, first_found, NULL, e);
+        name[len - 1] = '\0';
+        if (r == 1)
+            r = each(arg, name, e);
+    }
+    return r;
 }

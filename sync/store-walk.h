@@ -16,3 +16,6 @@
 int store_walk(int root, const char *prefix, int64_t now_ns,
                int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e), void *arg,
                struct error *e);
+/* The names of store_list_names. A directory without an object in it is not one: a killed writer can leave that. */
+int store_walk_names(int root, const char *prefix, int (*each)(void *arg, const char *name, struct error *e), void *arg,
+                     struct error *e);

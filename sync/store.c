@@ -196,6 +196,21 @@ int store_list(struct store *s, const char *prefix,
     return r;
 }
 
+int store_list_names(struct store *s, const char *prefix, int (*each)(void *arg, const char *name, struct error *e),
+                     void *arg, struct error *e)
+{
+    size_t len = strlen(prefix);
+    int r = ready(s, prefix_valid(prefix) && (len == 0 || prefix[len - 1] == '/'), prefix, e);
+    if (r < 0)
+        return r;
+    crash_point("list-names.before");
+    r = s->operations->list_names(s, prefix, each, arg, e);
+    crash_point("list-names.after");
+    if (r < 0)
+        error_prefix(e, "list the names in %s", prefix);
+    return r;
+}
+
 int store_remove(struct store *s, const char *key, struct error *e)
 {
     int r = ready(s, store_key_valid(key), key, e);

@@ -62,6 +62,10 @@ struct store_operations {
     int (*list)(struct store *s, const char *prefix,
                 int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e), void *arg,
                 struct error *e);
+    /* Calls each once for every name of which objects prefix + name + "/…" exist, in the order of these keys; prefix is
+     * "" or ends in '/'. Failures as of list. */
+    int (*list_names)(struct store *s, const char *prefix, int (*each)(void *arg, const char *name, struct error *e),
+                      void *arg, struct error *e);
     int (*remove)(struct store *s, const char *key, struct error *e); /* of what is not there: 0 */
     int (*create)(struct store *s, struct error *e);                  /* see store_create; NULL: nothing to do */
     void (*close)(struct store *s);
@@ -104,6 +108,8 @@ int store_stat(struct store *s, const char *key, struct store_info *ret, struct 
 int store_list(struct store *s, const char *prefix,
                int (*each)(void *arg, const char *key, const struct store_info *info, struct error *e), void *arg,
                struct error *e);
+int store_list_names(struct store *s, const char *prefix, int (*each)(void *arg, const char *name, struct error *e),
+                     void *arg, struct error *e);
 int store_remove(struct store *s, const char *key, struct error *e);
 
 /*

@@ -241,6 +241,52 @@ static void a_list_is_complete_and_in_order_of_whole_keys(void **state)
     assert_string_equal(l.text, "");
 }
 
+struct named {
+    char text[4096];
+    unsigned count, stop_after;
+};
+
+static int note_name(void *arg, const char *name, struct error *e)
+{
+    struct named *l = arg;
+    size_t used = strlen(l->text);
+    snprintf(l->text + used, sizeof(l->text) - used, "%s ", name);
+    if (++l->count == l->stop_after)
+        return error_say(e, ERROR_FAILED, -EPIPE, "enough");
+    return 0;
+}
+
+/* So that `ls` need not list every pack of every box. */
+static void names_are_told_once_whatever_lies_below_them(void **state)
+{
+    const struct promises *p = *state;
+    static const char *const names[] = { "a/head", "a/pack/1/2", "a/pack/1/3", "a-b/head", "a.b/x/y", "b", "c/d" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_int_equal(put(p, names[i], "x", STORE_ALWAYS, NULL, NULL), 0);
+
+    struct named l = { 0 };
+    assert_int_equal(store_list_names(p->store, key_of(p, ""), note_name, &l, NULL), 0);
+    assert_string_equal(l.text, "a-b a.b a c ");
+    l = (struct named){ 0 };
+    assert_int_equal(store_list_names(p->store, key_of(p, "a/"), note_name, &l, NULL), 0);
+    assert_string_equal(l.text, "pack ");
+    l = (struct named){ 0 };
+    assert_int_equal(store_list_names(p->store, key_of(p, "none/"), note_name, &l, NULL), 0);
+    assert_int_equal(store_list_names(p->store, key_of(p, "b/"), note_name, &l, NULL), 0);
+    assert_string_equal(l.text, "");
+    assert_int_equal(store_list_names(p->store, key_of(p, "a"), note_name, &l, NULL), -EINVAL);
+
+    struct error e = { 0 };
+    l = (struct named){ .stop_after = 2 };
+    assert_int_equal(store_list_names(p->store, key_of(p, ""), note_name, &l, &e), -EPIPE);
+    assert_string_equal(l.text, "a-b a.b ");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        discard(p, names[i]);
+    l = (struct named){ 0 };
+    assert_int_equal(store_list_names(p->store, key_of(p, ""), note_name, &l, NULL), 0);
+    assert_string_equal(l.text, "");
+}
+
 static void the_caller_s_error_ends_a_list(void **state)
 {
     const struct promises *p = *state;
@@ -395,6 +441,7 @@ int promises_run(struct store *s, bool many)
         PROMISE(empty_and_large_objects_come_back_whole),
         PROMISE(ages_come_from_the_store_s_own_clock),
         PROMISE(a_list_is_complete_and_in_order_of_whole_keys),
+        PROMISE(names_are_told_once_whatever_lies_below_them),
         PROMISE(the_caller_s_error_ends_a_list),
         PROMISE(of_16_racing_writers_one_wins),
         PROMISE(the_race_probe_accepts_it),

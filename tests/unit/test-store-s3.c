@@ -417,6 +417,58 @@ static void a_list_that_cannot_be_true_is_an_error(void **state)
     assert_int_equal(stop(v), 2);
 }
 
+#define COMMON(key) "<CommonPrefixes><Prefix>" key "</Prefix></CommonPrefixes>"
+
+static int add_name(void *arg, const char *name, struct error *e)
+{
+    buf_printf(arg, "%s ", name);
+    return 0;
+}
+
+static void names_come_from_common_prefixes_over_all_pages(void **state)
+{
+    _cleanup_(buf_release) struct buf names = { 0 };
+    struct server *v =
+        START(PAGE(MORE "<Prefix>pre/box/</Prefix>" ENTRY("pre/box/x") COMMON("pre/box/a-b/") COMMON("pre/box/a/")),
+              PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>u</NextContinuationToken>"),
+              PAGE(COMMON("pre/box/.hidden/") COMMON("pre/box/c/") LAST));
+    assert_int_equal(store_list_names(v->store, "box/", add_name, &names, NULL), -EBADMSG); /* '.' sorts before 'a' */
+    assert_int_equal(stop(v), 3);
+    buf_clear(&names);
+    v = START(PAGE(MORE COMMON("pre/box/a-b/") COMMON("pre/box/a/")), PAGE(COMMON("pre/box/c/") LAST));
+    assert_int_equal(store_list_names(v->store, "box/", add_name, &names, NULL), 0);
+    assert_string_equal(buf_string(&names), "a-b a c ");
+    assert_int_equal(stop(v), 2);
+    assert_memory_equal(v->requests[0], "GET /bucket?delimiter=%2F&list-type=2&max-keys=1000&prefix=pre%2Fbox%2F HTTP",
+                        76);
+    assert_memory_equal(v->requests[1], "GET /bucket?continuation-token=t%2F1%2B%3D&delimiter=%2F&list-type=2&", 69);
+}
+
+/* Each of these would make a box disappear, or one that is none appear. */
+static void names_that_cannot_be_true_are_an_error(void **state)
+{
+    static const char *const answers[] = {
+        PAGE(LAST COMMON("pre/box/b/") COMMON("pre/box/a/")),
+        PAGE(LAST COMMON("pre/box/a/") COMMON("pre/box/a/")),
+        PAGE(LAST COMMON("pre/hold/a/")),
+        PAGE(LAST COMMON("pre/box/a")),
+        PAGE(LAST COMMON("pre/box/a/b/")),
+        PAGE(LAST COMMON("pre/box/")),
+        PAGE(COMMON("pre/box/a/")),
+    };
+    _cleanup_(buf_release) struct buf names = { 0 };
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        struct error e = { 0 };
+        struct server *v = START(answers[i]);
+        assert_int_equal(store_list_names(v->store, "box/", add_name, &names, &e), -EBADMSG);
+        assert_int_equal(e.kind, ERROR_DAMAGED);
+        assert_int_equal(stop(v), 1);
+    }
+    struct server *v = START(PAGE(MORE), PAGE(MORE)); /* goes round */
+    assert_int_equal(store_list_names(v->store, "box/", add_name, &names, NULL), -EBADMSG);
+    assert_int_equal(stop(v), 2);
+}
+
 static void removal_of_what_is_gone_succeeds(void **state)
 {
     struct server *v =
@@ -480,6 +532,8 @@ int main(void)
         cmocka_unit_test(a_waiting_request_can_be_cancelled),
         cmocka_unit_test(pages_make_one_list_with_tokens_encoded),
         cmocka_unit_test(a_list_that_cannot_be_true_is_an_error),
+        cmocka_unit_test(names_come_from_common_prefixes_over_all_pages),
+        cmocka_unit_test(names_that_cannot_be_true_are_an_error),
         cmocka_unit_test(removal_of_what_is_gone_succeeds),
         cmocka_unit_test(the_age_is_the_server_s),
         cmocka_unit_test(a_missing_or_odd_setting_is_a_usage_error),

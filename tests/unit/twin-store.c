@@ -265,6 +265,28 @@ static int list(struct store *s, const char *prefix,
     return r;
 }
 
+static int list_names(struct store *s, const char *prefix, int (*each)(void *arg, const char *name, struct error *e),
+                      void *arg, struct error *e)
+{
+    struct twin_store *t = twin(s);
+    struct twin_rule rule;
+    int r = begin(t, 'L', prefix, 0, 0, &rule, e);
+    t->counts.lists++;
+    _cleanup_free_ char(*found)[STORE_KEY_MAX] = mem_new(t->count + 1, sizeof(*found));
+    size_t n = 0;
+    for (size_t i = 0; r == 0 && i < t->count; i++) {
+        const char *key = t->objects[i].key, *name = key + strlen(prefix);
+        if (strncmp(key, prefix, strlen(prefix)) != 0 || !strchr(name, '/'))
+            continue;
+        snprintf(found[n], sizeof(found[n]), "%.*s", (int)strcspn(name, "/"), name);
+        n += n == 0 || strcmp(found[n - 1], found[n]) != 0;
+    }
+    r = end(t, &rule, r, e);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = each(arg, found[i], e);
+    return r;
+}
+
 static int remove_object(struct store *s, const char *key, struct error *e)
 {
     struct twin_store *t = twin(s);
@@ -286,9 +308,13 @@ static void close_twin(struct store *s)
     twin_store_free(twin(s));
 }
 
-static const struct store_operations operations = {
-    .get = get, .put = put, .stat = stat_object, .list = list, .remove = remove_object, .close = close_twin
-};
+static const struct store_operations operations = { .get = get,
+                                                    .put = put,
+                                                    .stat = stat_object,
+                                                    .list = list,
+                                                    .list_names = list_names,
+                                                    .remove = remove_object,
+                                                    .close = close_twin };
 
 struct twin_store *twin_store_new(void)
 {
