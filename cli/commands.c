@@ -2,6 +2,6 @@
 #include "cli/commands.h"
 
 const struct cmd *const cmd_table[] = {
-    &cmd_init,   &cmd_key,     &cmd_track,   &cmd_up,     &cmd_park,  &cmd_snapshot,    &cmd_set,
-    &cmd_status, &cmd_hydrate, &cmd_restore, &cmd_digest, &cmd_boxfs, &cmd_boxfs_serve, NULL,
+    &cmd_init,   &cmd_key,     &cmd_track,   &cmd_up,     &cmd_park,  &cmd_snapshot, &cmd_set,         &cmd_ls,
+    &cmd_status, &cmd_hydrate, &cmd_restore, &cmd_digest, &cmd_prune, &cmd_boxfs,    &cmd_boxfs_serve, NULL,
 };

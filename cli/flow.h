@@ -10,6 +10,7 @@
 
 #include "cli/saving.h"
 #include "sync/lease.h"
+#include "sync/prune.h"
 
 struct flow_up_options {
     bool force, full, accept_rollback;
@@ -23,6 +24,15 @@ int flow_park(struct stack *s, struct error *e);
 int flow_snapshot(struct stack *s, struct error *e); /* live */
 
 int flow_set(struct stack *s, char *const *assignments, int count, struct error *e);
+/* Strays, then sync/prune. *ret describes it, for JSON. */
+int flow_prune(struct stack *s, const struct retention_policy *policy, bool dry_run, json_t **ret, struct error *e);
+
+struct flow_drop_options {
+    bool yes, force;
+    const char *fork, *hold; /* only this one; NULL */
+};
+
+int flow_drop(struct stack *s, const struct flow_drop_options *o, struct error *e);
 
 /* Parts that several of them use. */
 void flow_lease(struct stack *s, struct lease *ret); /* this node's view of the protocol, borrowed from the stack */

@@ -187,7 +187,8 @@ void stack_close(struct stack *s)
     cache_close(s->cache);
     box_record_release(&s->record);
     journal_close(s->journal);
-    interrupt_watch(NULL);
+    if (s->store) /* a look at a journal beside a command must not disarm the command */
+        interrupt_watch(NULL);
     store_close(s->store);
     keys_release(&s->keys);
     int fds[] = { s->command_lock, s->box_dir, s->state_dir };

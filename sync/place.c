@@ -167,7 +167,7 @@ void place_sweep(const struct place *p)
     for (const struct dirent *d; (d = readdir(dir));) {
         struct stat st;
         if (d->d_name[0] != 't' || fstatat(p->ours, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            now_ns - modified_ns(&st) < LITTER_AGE_NS)
+            now_ns - ahead_ns() - modified_ns(&st) < LITTER_AGE_NS)
             continue;
         log_debug("store: removing %s, left by a killed writer", d->d_name);
         unlinkat(p->ours, d->d_name, 0);

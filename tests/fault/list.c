@@ -79,12 +79,25 @@ static void add_object(struct buf *to, const struct object *x, bool encode)
                modified, x->etag + 1, x->data.len);
 }
 
+/* All keys that begin like x's first len bytes are one entry. The last of them. */
+static const struct object *add_common(struct buf *to, const struct objects *o, const char *bucket,
+                                       const struct object *x, size_t len, bool encode)
+{
+    _cleanup_free_ char *common = mem_copy(x->key, len);
+    buf_printf(to, "<CommonPrefixes><Prefix>");
+    add_xml(to, common, encode);
+    buf_printf(to, "</Prefix></CommonPrefixes>");
+    for (const struct object *next = x; next; next = objects_next(o, bucket, common, x->key))
+        x = next;
+    return x;
+}
+
 void list_handle(const struct objects *o, const struct request *q, const char *bucket, unsigned page, struct answer *a)
 {
     _cleanup_(listing_release) struct listing l = { 0 };
     _cleanup_(buf_release) struct buf contents = { 0 }, delimiter = { 0 };
-    if (request_parameter(q, "delimiter", &delimiter) && delimiter.len > 0) {
-        s3_error(a, 501, "NotImplemented", "Listings with a delimiter are refused.");
+    if (request_parameter(q, "delimiter", &delimiter) && strcmp(buf_string(&delimiter), "/") != 0) {
+        s3_error(a, 501, "NotImplemented", "Only / is taken as a delimiter.");
         return;
     }
     if (!parse(q, page, &l)) {
@@ -96,9 +109,11 @@ void list_handle(const struct objects *o, const struct request *q, const char *b
     const struct object *x = objects_next(o, bucket, buf_string(&l.prefix), l.after.len ? buf_string(&l.after) : NULL),
                         *last = NULL;
     for (; x && count < l.max; count++) {
-        add_object(&contents, x, encode);
-        last = x;
-        x = objects_next(o, bucket, buf_string(&l.prefix), x->key);
+        const char *end = delimiter.len ? strchr(x->key + l.prefix.len, '/') : NULL;
+        last = end ? add_common(&contents, o, bucket, x, (size_t)(end - x->key) + 1, encode) : x;
+        if (!end)
+            add_object(&contents, x, encode);
+        x = objects_next(o, bucket, buf_string(&l.prefix), last->key);
     }
 
     struct buf *b = &a->body;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* list - ListObjectsV2: prefix, start-after, max-keys, continuation-token, encoding-type=url, fetch-owner; no
- * delimiter. */
+/* list - ListObjectsV2: prefix, delimiter=/, start-after, max-keys, continuation-token, encoding-type=url,
+ * fetch-owner. */
 
 #include "tests/fault/objects.h"
 #include "tests/fault/request.h"

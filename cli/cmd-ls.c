@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/boxes.h"
+#include "cli/commands.h"
+#include "cli/strays.h"
+#include "index/base/clock.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+#include "sync/inventory.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define STALE_NS (14 * 24 * 3600 * INT64_C(1000000000)) /* from this age on a hold is called stale */
+
+static void age_text(char to[16], int64_t ns)
+{
+    text_duration(to, ns > 0 ? (uint64_t)ns / 1000000 : 0);
+}
+
+static const char *state_here(struct cmd_context *c, const char *name)
+{
+    struct stack look = STACK_NONE;
+    look.config = c->config;
+    enum box_state state = stack_peek(&look, name, NULL) == 0 ? look.record.state : BOX_NONE;
+    stack_close(&look);
+    return box_state_name(state);
+}
+
+static json_t *describe_box(struct cmd_context *c, const struct store_box *b)
+{
+    const char *here = state_here(c, b->name);
+    if (b->damaged && b->head.seq == 0)
+        return json_pack("{s:s,s:s,s:s,s:s}", "name", b->name, "state", "damaged", "error", b->why.text, "here", here);
+    json_t *o = json_pack("{s:s,s:s,s:s,s:I,s:I,s:b,s:s}", "name", b->name, "state", head_state_name(b->head.state),
+                          "node", b->head.node, "epoch", (json_int_t)b->head.epoch, "lease_age_s",
+                          (json_int_t)(b->head.age_ns / 1000000000), "expired",
+                          b->head.state == HEAD_HELD && head_expired(&b->head), "here", here);
+    ui_path_into(o, "path", b->head.path, strlen(b->head.path));
+    if (b->head.pin[0])
+        json_object_set_new(o, "pin", json_string(b->head.pin));
+    char id[SNAPSHOT_ID_TEXT], time[32];
+    snapshot_id_text(&b->head.root, id);
+    json_object_set_new(o, "snapshot", json_string(id));
+    if (!b->root) {
+        json_object_set_new(o, "error", json_string(b->why.text));
+        return o;
+    }
+    text_time(time, b->root->time_ns);
+    json_object_set_new(o, "time", json_string(time));
+    json_object_set_new(o, "age_s", json_integer((clock_wall_ns() - b->root->time_ns) / 1000000000));
+    json_object_set_new(o, "bytes", json_integer((json_int_t)b->root->bytes));
+    json_object_set_new(o, "files", json_integer((json_int_t)b->root->files));
+    return o;
+}
+
+static void print_box(struct ui *ui, const struct store_box *b, const json_t *o)
+{
+    char age[16] = "?", place[160], size[16] = "?";
+    const char *here = json_string_value(json_object_get(o, "here"));
+    if (b->root) {
+        age_text(age, clock_wall_ns() - b->root->time_ns);
+        text_size(size, b->root->bytes);
+    }
+    snprintf(place, sizeof(place), "%s@%s", b->head.seq ? head_state_name(b->head.state) : "damaged", b->head.node);
+    ui_line(ui, "%-20s %-24s %-10s %8s  %-12s %s%s%s", b->name, place, b->head.pin[0] ? b->head.pin : "-", size, age,
+            strcmp(here, "none") == 0 ? "" : here,
+            b->head.state == HEAD_HELD && head_expired(&b->head) ? " expired" : "", b->damaged ? " damaged" : "");
+}
+
+static int list_boxes(struct cmd_context *c, struct stack *s, struct error *e)
+{
+    struct store_box *all = NULL;
+    size_t count = 0, damaged = count;
+    int r = boxes_list(s, true, &all, &count, e);
+    if (r < 0)
+        return r;
+    json_t *list = json_array();
+    if (count)
+        ui_line(c->ui, "%-20s %-24s %-10s %8s  %-12s %s", "BOX", "STATE@NODE", "PIN", "SIZE", "AGE", "HERE");
+    for (size_t i = 0; i < count; i++) {
+        json_t *o = describe_box(c, &all[i]);
+        print_box(c->ui, &all[i], o);
+        json_array_append_new(list, o);
+        if (all[i].damaged && damaged++ == 0)
+            *e = all[i].why;
+    }
+    if (count == 0)
+        ui_line(c->ui, "no boxes in %s", s->store->description);
+    ui_field(c->ui, "boxes", list);
+    boxes_free(all, count);
+    if (damaged == 0)
+        return 0;
+    e->kind = ERROR_DAMAGED;
+    e->code = -EBADMSG;
+    return -EBADMSG;
+}
+
+/* --- one box */
+
+struct listing {
+    struct cmd_context *context;
+    struct stack *stack;
+    struct inventory inventory;
+    struct head head;
+};
+
+static json_t *describe_snapshot(const struct listing *l, const struct snapshot_id *id,
+                                 const struct inventory_snapshot *n)
+{
+    char text[SNAPSHOT_ID_TEXT], time[32];
+    snapshot_id_text(id, text);
+    json_t *o = json_pack("{s:s,s:b}", "snapshot", text, "newest", memcmp(id, &l->head.root, sizeof(*id)) == 0);
+    const struct snapshot *s = n ? n->object : NULL;
+    if (!s) {
+        json_object_set_new(o, "damaged", json_true());
+        return o;
+    }
+    text_time(time, s->time_ns);
+    json_object_set_new(o, "time", json_string(time));
+    json_object_set_new(o, "node", json_string(s->node));
+    json_object_set_new(o, "bytes", json_integer((json_int_t)s->bytes));
+    json_object_set_new(o, "files", json_integer((json_int_t)s->files));
+    json_object_set_new(o, "one_instant", json_boolean(s->one_instant));
+    if (!snapshot_id_none(&s->parent)) {
+        snapshot_id_text(&s->parent, text);
+        json_object_set_new(o, "parent", json_string(text));
+    }
+    return o;
+}
+
+static void print_snapshot(struct listing *l, const char *id, const json_t *o, const char *more)
+{
+    const char *time = json_string_value(json_object_get(o, "time"));
+    char size[16];
+    if (!time) {
+        ui_line(l->context->ui, "%-32s damaged or gone %s", id, more);
+        return;
+    }
+    text_size(size, (uint64_t)json_integer_value(json_object_get(o, "bytes")));
+    ui_line(l->context->ui, "%-32s %s  %-16s %8s  %8lld files%s", id, time,
+            json_string_value(json_object_get(o, "node")), size,
+            (long long)json_integer_value(json_object_get(o, "files")), more);
+}
+
+static bool of_fork(const struct inventory *v, const struct snapshot_id *id)
+{
+    for (size_t i = 0; i < v->fork_count; i++)
+        if (memcmp(&v->forks[i].snapshot, id, sizeof(*id)) == 0)
+            return true;
+    return false;
+}
+
+static void list_snapshots(struct listing *l, const struct condemned *condemned)
+{
+    const struct inventory *v = &l->inventory;
+    json_t *list = json_array();
+    for (size_t i = v->snapshot_count; i-- > 0;) { /* newest first */
+        const struct inventory_snapshot *n = &v->snapshots[i];
+        if (condemned_find_snapshot(condemned, &n->id) || of_fork(v, &n->id) || (!n->object && !n->damaged))
+            continue;
+        json_t *o = describe_snapshot(l, &n->id, n);
+        char id[SNAPSHOT_ID_TEXT];
+        snapshot_id_text(&n->id, id);
+        json_object_set_new(o, "id", json_string(id));
+        print_snapshot(l, id, o, json_is_true(json_object_get(o, "newest")) ? "  newest" : "");
+        json_array_append_new(list, o);
+    }
+    ui_field(l->context->ui, "snapshots", list);
+}
+
+static void list_forks(struct listing *l)
+{
+    const struct inventory *v = &l->inventory;
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->fork_count; i++) {
+        const struct fork *f = &v->forks[i];
+        char id[FORK_NAME_MAX + 8], more[FORK_NAME_MAX + 24] = "";
+        snprintf(id, sizeof(id), "%s-%llu", f->node, (unsigned long long)f->epoch);
+        const struct fork *newest = fork_find(v->forks, v->fork_count, id);
+        bool old = newest != f; /* of several of one work only the newest goes by the short name */
+        snprintf(id, sizeof(id), "fork:%.103s", f->name);
+        if (!old)
+            snprintf(id, sizeof(id), "fork:%s-%llu", f->node, (unsigned long long)f->epoch);
+        json_t *o = describe_snapshot(l, &f->snapshot, inventory_find_snapshot(v, &f->snapshot));
+        json_object_set_new(o, "id", json_string(id));
+        json_object_set_new(o, "name", json_string(f->name));
+        json_object_set_new(o, "epoch", json_integer((json_int_t)f->epoch));
+        json_object_set_new(o, "node", json_string(f->node));
+        snprintf(more, sizeof(more), "%s", old ? "  older" : "");
+        print_snapshot(l, id, o, more);
+        json_array_append_new(list, o);
+    }
+    ui_field(l->context->ui, "forks", list);
+}
+
+static uint64_t bytes_of_writer(const struct inventory *v, const struct writer *w)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < v->pack_count; i++)
+        if (memcmp(&v->packs[i].name.writer, w, sizeof(*w)) == 0)
+            bytes += v->packs[i].size;
+    return bytes;
+}
+
+static void list_holds(struct listing *l)
+{
+    const struct inventory *v = &l->inventory;
+    struct ui *ui = l->context->ui;
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->hold_count; i++) {
+        const struct hold *h = &v->holds[i];
+        char id[WRITER_TEXT], snapshot[SNAPSHOT_ID_TEXT], age[16], size[16];
+        uint64_t bytes = bytes_of_writer(v, &h->writer);
+        bool stale = h->age_ns >= STALE_NS;
+        writer_text(&h->writer, id);
+        snapshot_id_text(&h->snapshot, snapshot);
+        age_text(age, h->age_ns);
+        text_size(size, bytes);
+        ui_line(ui, "hold %s of %s, %s old, %s under it%s%s", id, h->damaged ? "?" : h->node, age, size,
+                stale ? ", stale" : "", h->damaged ? ", damaged" : "");
+        if (stale)
+            ui_note(ui, "  if nothing uses it any more: ag-box drop %s --hold %s", l->stack->name, id);
+        json_t *o = json_pack("{s:s,s:s,s:I,s:I,s:b,s:b}", "id", id, "node", h->node, "age_s",
+                              (json_int_t)(h->age_ns / 1000000000), "bytes", (json_int_t)bytes, "stale", stale,
+                              "damaged", h->damaged);
+        if (!snapshot_id_none(&h->snapshot))
+            json_object_set_new(o, "snapshot", json_string(snapshot));
+        json_array_append_new(list, o);
+    }
+    ui_field(ui, "holds", list);
+}
+
+static int read_one(struct listing *l, struct condemned *condemned, struct error *e)
+{
+    struct stack *s = l->stack;
+    int r = head_read(s->store, &s->seal, &l->head, e);
+    if (r == -ENOENT || (r == 0 && l->head.state == HEAD_TOMBSTONE)) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, r == 0 ? "box %s was dropped" : "no box %s", s->name);
+        return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
+    }
+    if (r == 0)
+        r = condemned_get(s->store, &s->seal, l->head.condemned, condemned, e);
+    if (r == 0)
+        r = inventory_list_snapshots(&l->inventory, s->store, s->name, e);
+    if (r == 0)
+        r = inventory_list_packs(&l->inventory, s->store, s->name, e);
+    if (r == 0)
+        r = inventory_list_users(&l->inventory, s->store, &s->seal, e);
+    if (r == 0)
+        r = inventory_open_snapshots(&l->inventory, s->store, &s->seal, e);
+    return r;
+}
+
+static int list_one(struct cmd_context *c, struct stack *s, const char *name, struct error *e)
+{
+    struct listing l = { .context = c, .stack = s };
+    _cleanup_(condemned_release) struct condemned condemned = { 0 };
+    int r = stack_peek(s, name, e);
+    if (r == 0)
+        r = strays_remove(s, NULL, e);
+    if (r == 0)
+        r = read_one(&l, &condemned, e);
+    if (r == 0) {
+        list_snapshots(&l, &condemned);
+        list_forks(&l);
+        list_holds(&l);
+    }
+    inventory_release(&l.inventory);
+    head_release(&l.head);
+    return r;
+}
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    if (c->argument_count == 1 && !c->options.snapshots)
+        return error_say(e, ERROR_USAGE, -EINVAL, "what of %s? ag-box ls --snapshots %s", c->arguments[0],
+                         c->arguments[0]);
+    if (c->argument_count == 0 && c->options.snapshots)
+        return error_say(e, ERROR_USAGE, -EINVAL, "the snapshots of which box? ag-box ls --snapshots NAME");
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0)
+        r = stack_store(&s, e);
+    if (r < 0)
+        return r;
+    return c->options.snapshots ? list_one(c, &s, c->arguments[0], e) : list_boxes(c, &s, e);
+}
+
+const struct cmd cmd_ls = {
+    .name = "ls",
+    .summary = "list all boxes, or the snapshots of one",
+    .arguments = "[NAME]",
+    .arguments_max = 1,
+    .options = { { "snapshots", CMD_FLAG, CMD_OPTION(snapshots), NULL, "of NAME: snapshots, forks and holds" } },
+    .run = run,
+};

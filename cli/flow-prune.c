@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/flow.h"
+
+#include "cli/strays.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <errno.h>
+
+#define READ_TIMEOUT_S 60 /* a command does not wait for the store for ever */
+
+/* Metadata is read through the cache, as others will want it; only the patience is shorter. */
+static int open_source(struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *path = mem_printf("%s/cache", s->config->state_dir);
+    int r = cache_open(path, s->name, s->config->cache_max ? s->config->cache_max : 20ull << 30, &s->cache, e);
+    struct fetch_config c = { .store = s->store, .seal = s->seal, .cache = s->cache, .timeout_s = READ_TIMEOUT_S };
+    return r < 0 ? r : fetch_new(&c, &s->fetch, e);
+}
+
+static json_t *describe_holds(struct stack *s, const struct marking *m)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < m->inventory.hold_count; i++) {
+        const struct hold *h = &m->inventory.holds[i];
+        char id[WRITER_TEXT], age[16], size[16];
+        writer_text(&h->writer, id);
+        text_duration(age, h->age_ns > 0 ? (uint64_t)h->age_ns / 1000000 : 0);
+        text_size(size, m->held_bytes[i]);
+        ui_line(s->ui, "  hold %s of %s, %s old, keeps %s", id, h->node, age, size);
+        json_array_append_new(list,
+                              json_pack("{s:s,s:s,s:I,s:I}", "id", id, "node", h->node, "age_s",
+                                        (json_int_t)(h->age_ns / 1000000000), "bytes", (json_int_t)m->held_bytes[i]));
+    }
+    return list;
+}
+
+static json_t *tell(struct stack *s, const struct prune_result *p, bool dry_run)
+{
+    const struct marking *m = &p->marking;
+    char waiting[16], freed[16];
+    size_t kept = 0;
+    for (size_t i = 0; i < m->inventory.snapshot_count; i++)
+        kept += m->stays[i];
+    text_size(waiting, m->garbage_bytes - m->due_bytes);
+    text_size(freed, m->due_bytes);
+    ui_line(s->ui, "%s: %zu snapshots kept; %s %zu snapshots and %zu packs (%s)", s->name, kept,
+            dry_run ? "would delete" : "deleted", m->due.snapshot_count, m->due.pack_count, freed);
+    if (m->garbage_bytes > m->due_bytes)
+        ui_line(s->ui, "  %s %s condemned, to be deleted a day later", waiting, dry_run ? "would be" : "is");
+    json_t *o =
+        json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:b}", "name", s->name, "kept", (json_int_t)kept, "deleted_snapshots",
+                  (json_int_t)m->due.snapshot_count, "deleted_packs", (json_int_t)m->due.pack_count, "deleted_bytes",
+                  (json_int_t)m->due_bytes, "condemned",
+                  (json_int_t)(m->next.snapshot_count + m->next.pack_count - m->due.snapshot_count - m->due.pack_count),
+                  "condemned_bytes", (json_int_t)(m->garbage_bytes - m->due_bytes), "dry_run", dry_run);
+    json_object_set_new(o, "holds", describe_holds(s, m));
+    return o;
+}
+
+int flow_prune(struct stack *s, const struct retention_policy *policy, bool dry_run, json_t **ret, struct error *e)
+{
+    struct lease l;
+    int r = flow_resolve(s, e);
+    if (r == 0 && s->record.state == BOX_TRACKING) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s: its first snapshot was not finished", s->name);
+        r = -ENOENT;
+    }
+    if (r == 0 && !dry_run)
+        r = strays_remove(s, NULL, e);
+    if (r == 0)
+        r = open_source(s, e);
+    if (r < 0)
+        return r;
+    flow_lease(s, &l);
+    struct prune_config c = { .lease = &l, .source = fetch_source(s->fetch), .policy = *policy, .dry_run = dry_run };
+    struct prune_result result;
+    r = prune_run(&c, &result, e);
+    if (r < 0)
+        return r;
+    *ret = tell(s, &result, dry_run);
+    prune_result_release(&result);
+    return 0;
+}
