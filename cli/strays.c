@@ -1,33 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/strays.h"
 
+#include "cli/visit.h"
 #include "index/base/mem.h"
 #include "sync/hold.h"
 
 #include <stdio.h>
 
-/* What the journal says now, read anew: a command may have begun since it was opened. */
-static int known_writer(struct stack *s, struct writer *ret, struct error *e)
+/* What the journal and the visits say now, read anew: a command may have begun since they were opened. */
+static int known_writers(struct stack *s, struct writer **ret, size_t *ret_count, struct error *e)
 {
+    struct writer *known = NULL;
+    size_t count = 0;
+    int r = visit_writers(s->config, s->name, &known, &count, e);
     struct stack look = STACK_NONE;
     look.config = s->config;
-    int r = stack_peek(&look, s->name, e);
     if (r == 0)
-        *ret = look.record.writer;
+        r = stack_peek(&look, s->name, e);
+    known = mem_grow(known, count + 1, sizeof(*known));
+    known[count++] = look.record.writer;
     stack_close(&look);
+    *ret = known;
+    *ret_count = count;
     return r;
 }
 
 int strays_remove(struct stack *s, size_t *ret_count, struct error *e)
 {
     struct hold *holds = NULL;
-    struct writer known = { 0 };
-    size_t count = 0, removed = 0;
+    _cleanup_free_ struct writer *known = NULL;
+    size_t count = 0, known_count = 0, removed = 0;
     int r = hold_list(s->store, &s->seal, &holds, &count, e);
     if (r == 0)
-        r = known_writer(s, &known, e);
+        r = known_writers(s, &known, &known_count, e);
     for (size_t i = 0; r == 0 && i < count; i++) {
-        if (!hold_is_stray(&holds[i], &s->node, &known, 1))
+        if (!hold_is_stray(&holds[i], &s->node, known, known_count))
             continue;
         char id[WRITER_TEXT];
         writer_text(&holds[i].writer, id);

@@ -55,10 +55,10 @@ at 17 00:01 ag-box prune demo
 [ "$(objects condemned)" = 0 ] || fail "an old list is left"
 
 # Every one of those that are left is whole.
-at 30 00:00 ag-box ls --snapshots demo --json | jq -r '.snapshots[].id' >"$WORK/left"
-for id in $(cat "$WORK/left"); do
+at 30 00:00 ag-box ls --snapshots demo --json | jq -r '.snapshots[].id' >"$WORK/remaining"
+for id in $(cat "$WORK/remaining"); do
     on b ag-box restore demo --snapshot "$id" "$WORK/$id"
     on b ag-box digest "$WORK/$id"
 done
-expect_file "$WORK/$(tail -n 1 "$WORK/left")/when" "0 03:00"
-expect_file "$WORK/$(head -n 1 "$WORK/left")/when" "15 11:00"
+expect_file "$WORK/$(tail -n 1 "$WORK/remaining")/when" "0 03:00"
+expect_file "$WORK/$(head -n 1 "$WORK/remaining")/when" "15 11:00"
