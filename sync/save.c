@@ -22,7 +22,7 @@ struct pending {
     struct buf key;
     struct entry entry;
     struct push_ticket *ticket; /* NULL: the entry is complete */
-    struct change seen;         /* for the stat cache: its pointers are not ours */
+    struct change seen;         /* for the stat cache: of its pointers only entry is ours */
 };
 
 struct totals {
@@ -244,6 +244,7 @@ int save_change(void *save, const struct change *c, struct error *e)
     buf_add(&p->key, c->key.data, c->key.len);
     if (c->kind == CHANGE_PUT) {
         entry_copy(c->entry, &p->entry);
+        p->seen.entry = &p->entry; /* the walker's own is gone when the ticket is redeemed */
         if (c->entry->type == ENTRY_FILE && !c->content_known) {
             int r = begin_content(s, c, p, e);
             if (r < 0) {

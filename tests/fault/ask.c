@@ -48,12 +48,12 @@ int ask(const char *port, char **words, int count)
     }
     read_all(fd, &answer);
     unsigned status = 0;
-    const uint8_t *body = memmem(answer.data, answer.len, "\r\n\r\n", 4);
-    if (!body || sscanf(buf_string(&answer), "HTTP/1.1 %u", &status) != 1) {
+    const char *text = buf_string(&answer), *body = strstr(text, "\r\n\r\n");
+    if (!body || sscanf(text, "HTTP/1.1 %u", &status) != 1) {
         fprintf(stderr, "fault: no answer\n");
         return 2;
     }
-    body = answer.data + (body - answer.data) + 4;
-    fwrite(body, 1, answer.len - (size_t)(body - answer.data), status == 200 ? stdout : stderr);
+    body += 4;
+    fwrite(body, 1, answer.len - (size_t)(body - text), status == 200 ? stdout : stderr);
     return status == 200 ? 0 : 1;
 }
