@@ -45,12 +45,12 @@ static bool any_demand(const struct flight_range *r)
     return false;
 }
 
-static bool any_waiter(const struct flight_range *r)
+static size_t count_waiters(const struct flight_range *r)
 {
+    size_t n = 0;
     for (size_t i = 0; i < r->count; i++)
-        if (r->flights[i]->waiters > 0)
-            return true;
-    return false;
+        n += r->flights[i]->waiters;
+    return n;
 }
 
 static void note_outage(struct carrier *c, const struct error *e)
@@ -78,15 +78,21 @@ static bool back_off(struct carrier *c, const struct flight_range *r, unsigned a
     int64_t pause = attempt < 6 ? PAUSE_FIRST_NS << attempt : PAUSE_MAX_NS;
     pause = pause / 2 + randombytes_uniform((uint32_t)(pause / 2000)) * 1000ll;
     int64_t start = clock_boot_ns(), now = start;
-    while (!c->stopping && !store_cancelled(c->store) && any_waiter(r)) {
-        /* One poisoned object must not be tried as often as the others succeed: early, but not at once. */
-        int64_t until = start + (c->successes != successes ? pause / 8 : pause);
+    size_t waiters = count_waiters(r), least = waiters;
+    bool eager = false;
+    while (!c->stopping && !store_cancelled(c->store) && waiters > 0) {
+        /* Another request succeeded, or somebody new has come, perhaps with little time: early, but not at once,
+         * because one poisoned object must not be tried as often as the others succeed. */
+        eager = eager || c->successes != successes || waiters > least;
+        int64_t until = start + (eager ? pause / 8 : pause);
         bool may_start = c->flights.demand == 0 || any_demand(r);
         if (now >= until && may_start)
             return true;
         int64_t slice = may_start && until - now < LOOK_AROUND_NS ? until - now : LOOK_AROUND_NS;
         carrier_wait_slice(c, &c->work, slice);
         now = clock_boot_ns();
+        least = waiters < least ? waiters : least;
+        waiters = count_waiters(r);
     }
     return false;
 }

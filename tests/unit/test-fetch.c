@@ -377,11 +377,12 @@ static void a_success_wakes_those_who_wait(void **state)
     assert_true(ms < 900);
 }
 
+/* Fails, too, if who comes new has to wait for the end of an old pause. */
 static void a_time_limit_ends_the_wait(void **state)
 {
     struct error e = { 0 };
     fetch_free(mem_steal(w.fetch));
-    open_fetch(1);
+    open_fetch(2);
     fail_gets(-EHOSTUNREACH, -1);
     assert_int_equal(get_frame(9, &e), -ETIMEDOUT);
     assert_int_equal(e.kind, ERROR_STORE);
