@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/mounts.h"
+
 #include "index/base/mem.h"
 #include "index/reached.h"
 #include "sync/fork.h"
@@ -87,7 +89,7 @@ int flow_fork(struct stack *s, bool still, struct error *e)
     bool again = !snapshot_id_none(&s->record.fork);
     int r = stack_content(s, e);
     if (r == 0)
-        r = flow_reach_tree(s, e);
+        r = mounts_reach(s, e);
     if (r == 0 && still)
         r = flow_make_still(s, e);
     if (r == 0)
@@ -100,7 +102,7 @@ int flow_fork(struct stack *s, bool still, struct error *e)
     const struct view *parent = again ? &before : &base;
     struct meta meta = { 0 };
     struct saved saved = { 0 };
-    r = flow_meta(&parent->snapshot, &meta, e);
+    r = view_meta(&parent->snapshot, &meta, e);
     if (r == 0) {
         struct saving_config c = { .live = !still,
                                    .project = s->record.aside ? s->record.aside : s->record.path,

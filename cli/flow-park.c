@@ -128,7 +128,7 @@ static int save_and_commit(struct stack *s, struct view *base, const char *proje
         return r;
     struct meta meta = { 0 };
     struct saved saved = { 0 };
-    r = flow_meta(&parent.snapshot, &meta, e);
+    r = view_meta(&parent.snapshot, &meta, e);
     if (r == 0) {
         struct saving_config c = { .project = project,
                                    .meta = &meta,
@@ -149,7 +149,7 @@ static int save_and_commit(struct stack *s, struct view *base, const char *proje
 
 static int park_lazy(struct stack *s, struct error *e)
 {
-    int r = flow_reach_tree(s, e);
+    int r = mounts_reach(s, e);
     if (r == 0 && s->record.state != BOX_PARKING)
         r = flow_set_state(s, BOX_PARKING, e);
     if (r < 0)

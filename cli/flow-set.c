@@ -56,7 +56,7 @@ static int commit(struct stack *s, const struct snapshot_id *root, char *const *
     bool changed = false;
     int r = snapshots_get(s->store, &s->seal, root, &n, e);
     if (r == 0)
-        r = flow_meta(&n, &meta, e);
+        r = view_meta(&n, &meta, e);
     if (r == 0)
         r = assign(&meta, assignments, count, up_here, &changed, e);
     if (r == 0 && changed)

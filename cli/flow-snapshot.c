@@ -41,7 +41,7 @@ static int save(struct stack *s, struct lease *l, struct error *e)
         return r;
     struct meta meta = { 0 };
     struct saved saved = { 0 };
-    r = flow_meta(&parent.snapshot, &meta, e);
+    r = view_meta(&parent.snapshot, &meta, e);
     if (r == 0) {
         struct saving_config c = { .live = true,
                                    .project = s->record.path,

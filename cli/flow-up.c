@@ -90,6 +90,7 @@ static int acquire(struct going_up *u, struct error *e)
     s->record.path = mem_strdup(u->head.path);
     s->record.committed = u->head.root;
     memcpy(s->record.incarnation, u->head.incarnation, sizeof(s->record.incarnation));
+    flow_drop_hold(s); /* a leftover of the last time */
     hold_new_writer(&s->node, &s->record.writer);
     r = stack_save_record(s, e);
     if (r < 0)
@@ -113,7 +114,7 @@ static int commit_from(struct going_up *u, const char *from, struct error *e)
     if (r == 0)
         r = snapshots_get(s->store, &s->seal, &id, &n, e);
     if (r == 0)
-        r = flow_meta(&head, &meta, e);
+        r = view_meta(&head, &meta, e);
     if (r == 0)
         r = flow_derive(s, &head.id, &meta, &n, e);
     struct lease_commit c = { .root = n.id, .pin = meta.pin, .path = meta.path, .then = BOX_STATE_COUNT };
@@ -234,8 +235,7 @@ static void give_back(struct going_up *u)
                 s->name);
         return;
     }
-    hold_remove(s->store, s->name, &s->record.writer, &ignored);
-    s->record.writer = (struct writer){ 0 };
+    flow_drop_hold(s);
     stack_save_record(s, &ignored);
 }
 

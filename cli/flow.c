@@ -37,11 +37,6 @@ int flow_resolve(struct stack *s, struct error *e)
     return lease_resolve(&l, &head, e);
 }
 
-int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e)
-{
-    return meta_decode((struct bytes){ (const uint8_t *)s->meta, strlen(s->meta) }, ret, e);
-}
-
 int flow_set_state(struct stack *s, enum box_state state, struct error *e)
 {
     s->record.state = state;
@@ -57,18 +52,6 @@ int flow_sync_parent(const char *path, struct error *e)
         return error_set(e, ERROR_FAILED, -errno, "fsync %s", parent);
     crash_point("fsync-parent.after");
     return 0;
-}
-
-int flow_reach_tree(struct stack *s, struct error *e)
-{
-    if (s->record.full)
-        return 0;
-    enum mounts_state mounted;
-    int r = mounts_look(s, &mounted, e);
-    if (r < 0 || mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)
-        return r;
-    r = mounts_down(s, true, e);
-    return r < 0 ? r : mounts_up(s, false, e);
 }
 
 int flow_show(struct stack *s, struct error *e)
@@ -89,6 +72,18 @@ static void forget_file(struct stack *s, const char *name)
     unlinkat(s->box_dir, name, 0);
 }
 
+void flow_drop_hold(struct stack *s)
+{
+    static const struct writer none = { { 0 }, { 0 } };
+    struct error e = { 0 };
+    if (memcmp(&s->record.writer, &none, sizeof(none)) == 0)
+        return;
+    if (hold_remove(s->store, s->name, &s->record.writer, &e) == 0)
+        s->record.writer = none;
+    else
+        ui_warn(s->ui, "the hold of %s stays in the store until the next command here (%s)", s->name, e.text);
+}
+
 int flow_clean(struct stack *s, struct error *e)
 {
     int r = stashing_take(s, e);
@@ -100,14 +95,12 @@ int flow_clean(struct stack *s, struct error *e)
         r = mounts_stop_daemon(s, e);
     if (r == 0 && s->record.full && s->record.path)
         r = mount_point_guard(s->record.path, e);
-    if (r == 0)
-        r = hold_remove(s->store, s->name, &s->record.writer, e);
     if (r < 0)
         return r;
+    flow_drop_hold(s);
     forget_file(s, "base");
     forget_file(s, "committed");
     s->record.upper[0] = '\0';
-    s->record.writer = (struct writer){ 0 };
     s->record.base = (struct snapshot_id){ 0 };
     s->record.full = false;
     return flow_set_state(s, s->record.aside ? BOX_MOVED_ASIDE : BOX_NONE, e);

@@ -45,15 +45,14 @@ int flow_park_held(struct stack *s, struct error *e);     /* from mounted, parki
 int flow_snapshot_held(struct stack *s, struct error *e); /* from mounted or full-held */
 /* Fenced work into a verified fork. still: nothing may change it any more (before it is taken away), else live. */
 int flow_fork(struct stack *s, bool still, struct error *e);
-/* A lazy box's tree is mounted over its own base, if need be now. */
-int flow_reach_tree(struct stack *s, struct error *e);
 /* Excluded entries back from the stash, then the tree at the project's path. */
 int flow_show(struct stack *s, struct error *e);
 /* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.
  */
 int flow_make_still(struct stack *s, struct error *e);
+/* The hold goes, or stays in the record for the next command to remove. Does not store the record. */
+void flow_drop_hold(struct stack *s);
 int flow_clean(struct stack *s, struct error *e); /* P8, from parked; idempotent */
-int flow_meta(const struct snapshot *s, struct meta *ret, struct error *e);
 /* n becomes a snapshot of its own with the same tree: new id, this parent and meta, this node and lease; PUT, not
  * committed. */
 int flow_derive(struct stack *s, const struct snapshot_id *parent, const struct meta *meta, struct snapshot *n,

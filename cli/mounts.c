@@ -179,6 +179,18 @@ int mounts_down(struct stack *s, bool detach, struct error *e)
     return r;
 }
 
+int mounts_reach(struct stack *s, struct error *e)
+{
+    if (s->record.full)
+        return 0;
+    enum mounts_state mounted;
+    int r = mounts_look(s, &mounted, e);
+    if (r < 0 || mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)
+        return r;
+    r = mounts_down(s, true, e);
+    return r < 0 ? r : mounts_up(s, false, e);
+}
+
 int mounts_stop_daemon(struct stack *s, struct error *e)
 {
     _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/stashing.h"
 
-#include "cli/flow.h"
+#include "cli/mounts.h"
 #include "cli/place.h"
+#include "cli/saving.h"
 #include "index/base/mem.h"
 #include "index/stash.h"
 #include "index/upper.h"
@@ -56,7 +57,7 @@ static int take_upper(struct stack *s, struct view *committed, const struct excl
         r = list_upper(&base, committed, rules, upper, list, e);
     if (r < 0 || list->count == 0)
         return r;
-    r = flow_reach_tree(s, e);
+    r = mounts_reach(s, e);
     if (r == 0)
         r = open_below(tree, "project", &project, e);
     if (r == 0)
@@ -103,7 +104,7 @@ int stashing_take(struct stack *s, struct error *e)
     if (r == 0)
         r = view_open_committed(s, &committed, e);
     if (r == 0)
-        r = flow_meta(&committed.snapshot, &meta, e);
+        r = view_meta(&committed.snapshot, &meta, e);
     if (r == 0)
         r = saving_rules(&meta, &rules, e);
     if (r == 0 && s->record.full && s->record.aside)

@@ -147,3 +147,8 @@ void view_close(struct view *v)
     snapshot_release(&v->snapshot);
     *v = (struct view){ 0 };
 }
+
+int view_meta(const struct snapshot *s, struct meta *ret, struct error *e)
+{
+    return meta_decode((struct bytes){ (const uint8_t *)s->meta, strlen(s->meta) }, ret, e);
+}

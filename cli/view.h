@@ -11,6 +11,7 @@
 #include "cli/stack.h"
 #include "index/inline.h"
 #include "index/links.h"
+#include "index/meta.h"
 #include "index/tree.h"
 #include "sync/snapshots.h"
 
@@ -36,4 +37,6 @@ int view_open_committed(struct stack *stack, struct view *ret, struct error *e);
 /* The link groups, and on the way all metadata into the cache, in batches; none: count 0. links_free. */
 int view_links(struct view *v, struct link_group **ret, size_t *ret_count, struct error *e);
 struct source *view_source(struct view *v);
+/* The meta of a snapshot, decoded. */
+int view_meta(const struct snapshot *s, struct meta *ret, struct error *e);
 void view_close(struct view *v);
