@@ -9,8 +9,7 @@
 
 #include <errno.h>
 
-/* Step 5: every pack that the fork reaches is in the store, and not condemned. */
-static int verify(struct stack *s, const struct snapshot_id *id, struct error *e)
+int flow_verify(struct stack *s, const struct snapshot_id *id, struct error *e)
 {
     _cleanup_(view_close) struct view v = { 0 };
     _cleanup_(reached_freep) struct reached *reached = reached_new();
@@ -34,7 +33,7 @@ static int verify(struct stack *s, const struct snapshot_id *id, struct error *e
         r = fork_verify(s->store, &s->seal, &head, packs, count, e);
     if (r <= 0)
         return r;
-    error_say(e, ERROR_DAMAGED, -EIO, "%d of the %zu packs that the fork of %s needs are gone from the store", r, count,
+    error_say(e, ERROR_DAMAGED, -EIO, "%d of the %zu packs that the work on %s needs are gone from the store", r, count,
               s->name);
     return error_hint(e, "the work stays here as it is; `ag-box check %s` says which files those packs held", s->name);
 }
@@ -67,7 +66,7 @@ static int publish(struct stack *s, const struct saved *saved, const struct snap
     describe(s, saved, parent, &f);
     int r = fork_put(s->store, &s->seal, &f, e);
     if (r == 0)
-        r = verify(s, &saved->id, e);
+        r = flow_verify(s, &saved->id, e);
     if (r < 0)
         return r;
     s->record.fork = saved->id;

@@ -90,7 +90,7 @@ int flow_make_still(struct stack *s, struct error *e)
 static void tell(struct stack *s, const struct saved *saved)
 {
     char id[SNAPSHOT_ID_TEXT], size[16];
-    snapshot_id_text(&saved->id, id);
+    snapshot_id_text(&s->record.committed, id); /* an earlier release of ours may have landed first */
     text_size(size, saved->stats.sent_bytes);
     ui_field_text(s->ui, "snapshot", id);
     ui_field(s->ui, "changed", json_boolean(saved->changed));

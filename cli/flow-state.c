@@ -34,7 +34,36 @@ static int fence(struct stack *s, struct error *e)
     return flow_set_state(s, BOX_FENCED, e);
 }
 
-/* Is the lease of the dirty work here still ours, or again? Sets the state to fenced when it is not. */
+/* The lease again, and what it was for: without our hold, prune may have been at the base's packs meanwhile. */
+static int regain(struct stack *s, struct lease *l, struct head *head, struct error *e)
+{
+    char key[STORE_KEY_MAX];
+    struct store_info info;
+    hold_key(s->name, &s->record.writer, key);
+    int held = store_stat(s->store, key, &info, e);
+    if (held < 0 && held != -ENOENT)
+        return held;
+    int r = lease_regain(l, head, e);
+    if (r == 0)
+        r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
+    if (r == 0 && held == -ENOENT)
+        r = stack_content(s, e);
+    if (r == 0 && held == -ENOENT)
+        r = flow_verify(s, &s->record.base, e);
+    return r;
+}
+
+/* Rule S5: the work belongs to a box that is no more. It stays where it is. */
+static int refuse_replaced(struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *work = place_in_box(s->config, s->name, s->record.upper);
+    error_say(e, ERROR_HELD, -ESTALE,
+              "box %s was dropped, or is another one of the same name now; the work here is kept in %s", s->name,
+              s->record.full ? s->record.path : work);
+    return error_hint(e, "ag-box drop %s forgets it", s->name);
+}
+
+/* Is the lease of the work here still ours, or again? Sets the state to fenced when it is not. */
 static int verify_lease(struct stack *s, struct error *e)
 {
     struct lease l;
@@ -43,16 +72,20 @@ static int verify_lease(struct stack *s, struct error *e)
     int r = lease_resolve(&l, &head, e);
     if (r < 0)
         return r;
-    enum lease_standing standing = outcome_standing(&s->record, &head);
-    if (standing == LEASE_REGAIN) {
-        r = lease_regain(&l, &head, e);
-        if (r == 0)
-            return hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
+    switch (outcome_standing(&s->record, &head)) {
+    case LEASE_OURS:
+        return 0;
+    case LEASE_REPLACED:
+        return refuse_replaced(s, e);
+    case LEASE_REGAIN:
+        r = regain(s, &l, &head, e);
         if (r != -ESTALE)
             return r;
-        standing = LEASE_LOST;
+        break;
+    case LEASE_LOST:
+        break;
     }
-    return standing == LEASE_OURS ? 0 : fence(s, e);
+    return fence(s, e);
 }
 
 static int fork_then_fresh(struct stack *s, const struct flow_up_options *o, struct error *e)
@@ -101,13 +134,25 @@ static int up_mounted(struct stack *s, const struct flow_up_options *o, struct e
     return r < 0 ? r : already_up(s);
 }
 
-/* A park that was stopped is called off: first no PUT of it may land any more, then the tree is writable again. */
-static int up_parking(struct stack *s, const struct flow_up_options *o, struct error *e)
+/* No PUT of a stopped park may land any more. It may have landed already (then it is parked), or the lease be lost
+ * (fenced). */
+static int settle(struct stack *s, struct error *e)
 {
     struct lease l;
     flow_lease(s, &l);
     int r = lease_settle(&l, e);
+    if (r != -ESTALE || (e && e->kind != ERROR_HELD))
+        return r;
+    return s->record.state == BOX_PARKED ? 0 : verify_lease(s, e);
+}
+
+/* A park that was stopped is called off: first no PUT of it may land any more, then the tree is writable again. */
+static int up_parking(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
     enum mounts_state mounted;
+    int r = settle(s, e);
+    if (r == 0 && s->record.state != BOX_PARKING)
+        return flow_up(s, o, e);
     if (r == 0)
         r = mounts_look(s, &mounted, e);
     if (r == 0)
@@ -119,11 +164,11 @@ static int up_parking(struct stack *s, const struct flow_up_options *o, struct e
     return r < 0 ? r : up_mounted(s, o, e);
 }
 
-static int up_moving(struct stack *s, struct error *e)
+static int up_moving(struct stack *s, const struct flow_up_options *o, struct error *e)
 {
-    struct lease l;
-    flow_lease(s, &l);
-    int r = lease_settle(&l, e);
+    int r = settle(s, e);
+    if (r == 0 && s->record.state != BOX_MOVING)
+        return flow_up(s, o, e);
     if (r < 0)
         return r;
     struct stat st;
@@ -170,7 +215,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
     case BOX_PARKING:
         return up_parking(s, o, e);
     case BOX_MOVING:
-        return up_moving(s, e);
+        return up_moving(s, o, e);
     case BOX_FENCED:
         return fork_then_fresh(s, o, e);
     case BOX_FILLING:

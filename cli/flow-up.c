@@ -24,7 +24,8 @@ struct going_up {
     const struct flow_up_options *options;
     struct lease lease;
     struct head head;
-    struct buf sealed; /* the snapshot object, as the store has it */
+    struct snapshot_id root; /* of the head that was read first: head changes while the lease is taken */
+    struct buf sealed;       /* the snapshot object, as the store has it */
     int64_t phase_ns;
 };
 
@@ -57,20 +58,22 @@ static int take_lease(void *arg, struct error *e)
 
 static int take_hold(void *arg, struct error *e)
 {
-    struct stack *s = ((struct going_up *)arg)->stack;
-    return hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.committed, e);
+    struct going_up *u = arg;
+    struct stack *s = u->stack;
+    return hold_put(s->store, &s->seal, &s->record.writer, &s->node, &u->root, e);
 }
 
 static int take_snapshot(void *arg, struct error *e)
 {
     struct going_up *u = arg;
-    return snapshots_fetch(u->stack->store, u->stack->name, &u->head.root, &u->sealed, e);
+    return snapshots_fetch(u->stack->store, u->stack->name, &u->root, &u->sealed, e);
 }
 
 /* Steps 1 to 4. A foreign lease is not taken before its snapshot has been read (rule L4). */
 static int acquire(struct going_up *u, struct error *e)
 {
     struct stack *s = u->stack;
+    u->root = u->head.root;
     int r = check_head(u, &u->head, e);
     if (r < 0)
         return r;
@@ -88,7 +91,6 @@ static int acquire(struct going_up *u, struct error *e)
 
     free(s->record.path);
     s->record.path = mem_strdup(u->head.path);
-    s->record.committed = u->head.root;
     memcpy(s->record.incarnation, u->head.incarnation, sizeof(s->record.incarnation));
     flow_drop_hold(s); /* a leftover of the last time */
     hold_new_writer(&s->node, &s->record.writer);
@@ -98,7 +100,12 @@ static int acquire(struct going_up *u, struct error *e)
     struct together calls[] = { { .run = take_lease, .arg = u },
                                 { .run = take_hold, .arg = u },
                                 { .run = take_snapshot, .arg = u } };
-    return together_run(calls, foreign ? 2 : 3, e);
+    r = together_run(calls, foreign ? 2 : 3, e);
+    if (r < 0 || memcmp(&u->root, &u->head.root, sizeof(u->root)) == 0)
+        return r;
+    u->root = u->head.root; /* somebody has committed between our look and our lease */
+    r = take_hold(u, e);
+    return r < 0 ? r : take_snapshot(u, e);
 }
 
 /* --from: the tree of another snapshot under the head's meta, committed at once with the old head as parent. */
@@ -121,7 +128,7 @@ static int commit_from(struct going_up *u, const char *from, struct error *e)
     if (r == 0)
         r = lease_commit(&u->lease, &c, e);
     if (r == 0) {
-        u->head.root = n.id;
+        u->root = u->head.root = n.id;
         buf_clear(&u->sealed);
         snapshots_seal(&n, &s->seal, &u->sealed);
     }
@@ -286,6 +293,7 @@ int flow_up_acquired(struct stack *s, const struct flow_up_options *o, struct er
         r = remove_tree(s->box_dir, s->record.upper, e);
     if (r == 0)
         r = read_head(&u, e);
+    u.root = u.head.root;
     if (r == 0)
         r = take_hold(&u, e);
     if (r == 0)

@@ -50,6 +50,9 @@ int flow_show(struct stack *s, struct error *e);
 /* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.
  */
 int flow_make_still(struct stack *s, struct error *e);
+/* Every pack that the snapshot reaches is in the store, and not condemned (fork step 5; rule L5). -EIO ERROR_DAMAGED.
+ */
+int flow_verify(struct stack *s, const struct snapshot_id *id, struct error *e);
 /* The hold goes, or stays in the record for the next command to remove. Does not store the record. */
 void flow_drop_hold(struct stack *s);
 int flow_clean(struct stack *s, struct error *e); /* P8, from parked; idempotent */
