@@ -315,6 +315,18 @@ int flow_park(struct stack *s, struct error *e)
     return error_say(e, ERROR_FAILED, -EINVAL, "box %s is in state %s", s->name, box_state_name(s->record.state));
 }
 
+/* A lease that turns out to be lost makes the snapshot a fork's (rule L5). */
+static int snapshot_mine(struct stack *s, struct error *e)
+{
+    int r = flow_snapshot_held(s, e);
+    if (r != -ESTALE || !e || e->kind != ERROR_HELD)
+        return r;
+    r = verify_lease(s, e);
+    if (r < 0)
+        return r;
+    return s->record.state == BOX_FENCED ? flow_fork(s, false, e) : flow_snapshot_held(s, e);
+}
+
 int flow_snapshot(struct stack *s, struct error *e)
 {
     int r = flow_resolve(s, e);
@@ -326,9 +338,9 @@ int flow_snapshot(struct stack *s, struct error *e)
         r = mounts_look(s, &mounted, e);
         if (r == 0 && (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY))
             r = remount(s, &(struct flow_up_options){ 0 }, e);
-        return r < 0 ? r : flow_snapshot_held(s, e);
+        return r < 0 ? r : snapshot_mine(s, e);
     case BOX_FULL_HELD:
-        return flow_snapshot_held(s, e);
+        return snapshot_mine(s, e);
     case BOX_FENCED:
         return flow_fork(s, false, e);
     case BOX_PARKED:
