@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Every command has these two. */
-static const struct cmd_option common[] = {
+const struct cmd_option cmd_common_options[] = {
     { "json", CMD_FLAG, CMD_OPTION(json), NULL, "print one JSON object" },
     { "help", CMD_FLAG, CMD_OPTION(help), NULL, "print this help" },
+    { 0 },
 };
-#define COMMON_COUNT (sizeof(common) / sizeof(common[0]))
+#define COMMON_COUNT (sizeof(cmd_common_options) / sizeof(cmd_common_options[0]) - 1)
 
 const struct cmd *cmd_find(const char *name)
 {
@@ -49,7 +49,7 @@ void cmd_print_help(const struct cmd *c)
     for (size_t i = 0; i < CMD_OPTIONS_MAX && c->options[i].name; i++)
         print_option(&c->options[i]);
     for (size_t i = 0; i < COMMON_COUNT; i++)
-        print_option(&common[i]);
+        print_option(&cmd_common_options[i]);
 }
 
 static int set_option(const struct cmd_option *o, const char *value, struct cmd_options *to, struct error *e)
@@ -84,7 +84,7 @@ static size_t collect_options(const struct cmd *cmd, const struct cmd_option **a
     for (size_t i = 0; i < CMD_OPTIONS_MAX && cmd->options[i].name; i++)
         all[n++] = &cmd->options[i];
     for (size_t i = 0; i < COMMON_COUNT; i++)
-        all[n++] = &common[i];
+        all[n++] = &cmd_common_options[i];
     for (size_t i = 0; i < n; i++) {
         int has = !all[i]->value ? no_argument : all[i]->value[0] == '[' ? optional_argument : required_argument;
         long_options[i] = (struct option){ all[i]->name, has, NULL, (int)i + 1 };

@@ -65,7 +65,8 @@ struct cmd {
 
 #define CMD_OPTION(field) offsetof(struct cmd_options, field)
 
-extern const struct cmd *const cmd_table[]; /* ends with NULL, in the order of the overview */
+extern const struct cmd_option cmd_common_options[]; /* every command has them; ends with a name of NULL */
+extern const struct cmd *const cmd_table[];          /* ends with NULL, in the order of the overview */
 const struct cmd *cmd_find(const char *name);
 void cmd_print_overview(void);
 void cmd_print_help(const struct cmd *c);

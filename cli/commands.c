@@ -1,7 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 
+/* clang-format off */
 const struct cmd *const cmd_table[] = {
-    &cmd_init,   &cmd_key,     &cmd_track,   &cmd_up,     &cmd_park,  &cmd_snapshot, &cmd_set,         &cmd_ls,
-    &cmd_status, &cmd_hydrate, &cmd_restore, &cmd_digest, &cmd_prune, &cmd_boxfs,    &cmd_boxfs_serve, NULL,
+    &cmd_init,
+    &cmd_key,
+    &cmd_track,
+    &cmd_up,
+    &cmd_park,
+    &cmd_snapshot,
+    &cmd_set,
+    &cmd_ls,
+    &cmd_status,
+    &cmd_hydrate,
+    &cmd_restore,
+    &cmd_diff,
+    &cmd_digest,
+    &cmd_prune,
+
+    &cmd_debug,
+    &cmd_boxfs,
+    &cmd_boxfs_serve,
+    NULL,
 };
+/* clang-format on */
