@@ -106,7 +106,7 @@ static int compare_trees(struct stack *s, struct view *base, struct view *newest
     struct hash_key key;
     keys_identity(&s->keys, s->name, &key);
     _cleanup_(difference_freep) struct difference *d = difference_new(base->tree, view_source(base), &key);
-    int r = flow_meta(&newest->snapshot, &meta, e);
+    int r = view_meta(&newest->snapshot, &meta, e);
     if (r == 0)
         r = saving_rules(&meta, &rules, e);
     if (r == 0 && s->record.upper[0])
