@@ -68,7 +68,7 @@ static int look_at(const char *path, const char *type, bool *found, bool *ours, 
 int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
-    bool lower, tree, shown = false, is_fuse, is_overlay, is_shown = false;
+    bool lower = false, tree = false, shown = false, is_fuse = false, is_overlay = false, is_shown = false;
     int r = look_at(p.lower, "fuse.ag-box", &lower, &is_fuse, e);
     if (r == 0)
         r = look_at(p.tree, "overlay", &tree, &is_overlay, e);
