@@ -1,22 +1,32 @@
+# shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: MIT
 # packages.sh - which Debian packages building and testing need, and how to install those that are missing.
 # Sourced by contrib/quickstart and contrib/check. The names are the same on Debian 12 and 13.
 
-PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config fuse3 libfuse3-dev libcurl4-openssl-dev libsodium-dev libzstd-dev
-libsqlite3-dev libjansson-dev libexpat1-dev uthash-dev git scdoc"
-# shellcheck disable=SC2034
-PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev clang python3 attr acl jq sqlite3 valgrind xfsprogs e2fsprogs strace
-shellcheck"
+PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config git fuse3 libfuse3-dev libcurl4-openssl-dev libsodium-dev libzstd-dev
+libsqlite3-dev libjansson-dev libexpat1-dev libseccomp-dev uthash-dev scdoc"
+PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sqlite3 bubblewrap tmux e2fsprogs util-linux
+mount procps psmisc iproute2 make"
+# Where Debian has them: the formatter's version is fixed.
+PACKAGES_OPTIONAL="clang-format-14"
 
-# packages_install "NAMES": nothing at all when every one is there.
+packages_is_installed() {
+    [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# packages_install "NAMES" ["OPTIONAL NAMES"]: nothing at all when every one is there.
 packages_install() {
-    local missing="" name
+    local missing=() name
     for name in $1; do
-        dpkg-query -W -f '${Status}\n' "$name" 2>/dev/null | grep -q 'ok installed' || missing="$missing $name"
+        packages_is_installed "$name" || missing+=("$name")
     done
-    [ -n "$missing" ] || return 0
-    echo "installing:$missing"
-    apt-get update -qq
-    # shellcheck disable=SC2086
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    [ ${#missing[@]} = 0 ] || apt-get update -qq || return 1
+    for name in ${2:-}; do
+        if ! packages_is_installed "$name" && [ -n "$(apt-cache madison "$name" 2>/dev/null)" ]; then
+            missing+=("$name")
+        fi
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "installing: ${missing[*]}"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
