@@ -146,10 +146,25 @@ int mounts_up(struct stack *s, bool fresh, struct error *e)
     return r;
 }
 
+/* Directories above the project that this node has never had: as mkdir would make them, not as our own are. */
+static int make_parents(const char *path, struct error *e)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == path)
+        return 0;
+    _cleanup_free_ char *parent = mem_copy(path, (size_t)(slash - path));
+    mode_t ours = umask(022);
+    int r = fd_make_directories(parent, 0755, e);
+    umask(ours);
+    return r;
+}
+
 int mounts_show(struct stack *s, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
-    int r = mount_point_guard(s->record.path, e);
+    int r = make_parents(s->record.path, e);
+    if (r == 0)
+        r = mount_point_guard(s->record.path, e);
     if (r < 0)
         return r;
     r = mount_bind(p.project, s->record.path, false, e);
