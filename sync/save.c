@@ -127,18 +127,21 @@ static void count(struct totals *t, const struct entry *n, int sign)
         t->bytes += sign * (int64_t)n->size;
 }
 
-static int count_base_entry(struct save *s, struct bytes key, struct error *e)
+/* Takes the base's entry out of the totals. same: one to compare with it, or NULL; 1 if they are equal, and nothing was
+ * taken out. */
+static int count_base_entry(struct save *s, struct bytes key, const struct entry *same, struct error *e)
 {
     if (!s->config.base_tree)
         return 0;
-    struct entry old = { 0 };
+    _cleanup_(entry_release) struct entry old = { 0 };
     int r = tree_find(s->config.base_tree, key, NULL, &old, e);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
         return r;
+    if (same && entry_same(same, &old))
+        return 1;
     count(&s->totals, &old, -1);
-    entry_release(&old);
     return 0;
 }
 
@@ -162,12 +165,15 @@ static int redeem(struct save *s, struct pending *p, struct bytes path, struct e
 
 static int apply_put(struct save *s, struct pending *p, struct bytes path, struct error *e)
 {
+    /* What had to be read may turn out to be what the base has: then its record stays (a walk leaves out what it knows
+     * to be equal). */
+    bool may_stay = p->ticket && !p->seen.other_inode;
     int r = p->ticket ? redeem(s, p, path, e) : 0;
     if (r < 0)
         return r;
-    r = count_base_entry(s, buf_bytes(&p->key), e);
-    if (r < 0)
-        return r;
+    r = count_base_entry(s, buf_bytes(&p->key), may_stay ? &p->entry : NULL, e);
+    if (r != 0)
+        return r < 0 ? r : 0;
     count(&s->totals, &p->entry, 1);
     if (p->entry.type == ENTRY_LINK)
         linkset_put(s->links, path, p->entry.target);
@@ -191,7 +197,7 @@ static int apply(struct save *s, struct pending *p, struct error *e)
         return apply_put(s, p, buf_bytes(&path), e);
     case CHANGE_DELETE:
         linkset_remove(s->links, buf_bytes(&path));
-        r = count_base_entry(s, key, e);
+        r = count_base_entry(s, key, NULL, e);
         return r < 0 ? r : grow_delete(s->grow, key, e);
     case CHANGE_DELETE_PREFIX:
         linkset_remove_below(s->links, key);
