@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow.h"
-#include "cli/visit.h"
 #include "index/base/mem.h"
 
 static int run(struct cmd_context *c, struct error *e)
@@ -15,7 +14,7 @@ static int run(struct cmd_context *c, struct error *e)
     if (r == 0)
         r = flow_park(&s, e);
     if (r == 0)
-        visit_sweep(&s);
+        flow_sweep(&s);
     return r;
 }
 

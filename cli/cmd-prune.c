@@ -27,6 +27,8 @@ static int prune_one(struct cmd_context *c, const char *name, json_t *boxes, str
         r = flow_prune(&s, &policy, o->dry_run, &one, e);
     if (r == 0)
         json_array_append_new(boxes, one);
+    if (r == 0 && !o->dry_run)
+        flow_sweep(&s);
     return r;
 }
 

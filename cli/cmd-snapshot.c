@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/flow.h"
 #include "cli/project.h"
-#include "cli/visit.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -22,7 +21,7 @@ static int snapshot_one(struct cmd_context *c, const char *name, struct error *e
         return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not here", name);
     r = flow_snapshot(&s, e);
     if (r == 0)
-        visit_sweep(&s);
+        flow_sweep(&s);
     return r;
 }
 

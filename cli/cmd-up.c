@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow.h"
-#include "cli/visit.h"
 #include "index/base/mem.h"
 #include "index/base/together.h"
 
@@ -68,7 +67,7 @@ static int run(struct cmd_context *c, struct error *e)
     };
     r = up(&s, &options, e);
     if (r == 0)
-        visit_sweep(&s);
+        flow_sweep(&s);
     return r;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cli/mounts.h"
 #include "cli/place.h"
+#include "cli/stashing.h"
 #include "fusefs/overlay.h"
 #include "index/base/mem.h"
 #include "sync/hold.h"
@@ -188,9 +189,38 @@ static int up_moving(struct stack *s, const struct flow_up_options *o, struct er
     return r < 0 ? r : already_up(s);
 }
 
+/* What is kept up by no mount may need its daemon, and what an up that was stopped did not bring back. */
+static int up_full_held(struct stack *s, struct error *e)
+{
+    int r = mounts_ensure_daemon(s, e);
+    if (r == 0)
+        r = stashing_return(s, e);
+    return r < 0 ? r : already_up(s);
+}
+
+static int up_filling(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    int r = lease_renew(&l, e);
+    if (r == 0)
+        return flow_full_go_on(s, e);
+    if (r != -ESTALE)
+        return r;
+    ui_warn(s->ui, "the lease of %s is lost, and nothing was changed here: from the start", s->name);
+    r = flow_full_throw_away(s, e);
+    if (r == 0)
+        r = flow_set_state(s, BOX_PARKED, e);
+    if (r == 0)
+        r = flow_clean(s, e);
+    return r < 0 ? r : flow_up_fresh(s, o, e);
+}
+
 int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
 {
     int r = flow_resolve(s, e);
+    if (r == 0)
+        r = flow_full_settle(s, e);
     if (r < 0)
         return r;
     if (o->from && s->record.state != BOX_NONE && s->record.state != BOX_MOVED_ASIDE && s->record.state != BOX_PARKED)
@@ -209,7 +239,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
     case BOX_PREPARING:
         return flow_up_acquired(s, o, e);
     case BOX_FULL_HELD:
-        return already_up(s);
+        return up_full_held(s, e);
     case BOX_MOUNTED:
         return up_mounted(s, o, e);
     case BOX_PARKING:
@@ -219,6 +249,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
     case BOX_FENCED:
         return fork_then_fresh(s, o, e);
     case BOX_FILLING:
+        return up_filling(s, o, e);
     case BOX_STATE_COUNT:
         break;
     }
@@ -287,6 +318,8 @@ static int give_up_acquired(struct stack *s, struct error *e)
 int flow_park(struct stack *s, struct error *e)
 {
     int r = flow_resolve(s, e);
+    if (r == 0)
+        r = flow_full_settle(s, e);
     if (r < 0)
         return r;
     switch (s->record.state) {
@@ -309,6 +342,8 @@ int flow_park(struct stack *s, struct error *e)
     case BOX_FENCED:
         return park_fenced(s, e);
     case BOX_FILLING:
+        r = flow_full_throw_away(s, e);
+        return r < 0 ? r : give_up_acquired(s, e);
     case BOX_STATE_COUNT:
         break;
     }

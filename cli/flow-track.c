@@ -27,10 +27,11 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
         return 0; /* goes on: the packs that were sent are known */
 
     struct box_record *b = &s->record;
+    r = flow_aside_retire(s, e);
+    if (r < 0)
+        return r;
     free(b->path);
-    free(b->aside);
     b->path = mem_strdup(path);
-    b->aside = NULL;
     b->state = BOX_TRACKING;
     b->full = true;
     b->upper[0] = '\0';

@@ -267,6 +267,19 @@ static int end(struct going_up *u, int r)
     return r;
 }
 
+/* Steps 5 to 8. */
+static int come_up(struct going_up *u, struct error *e)
+{
+    struct stack *s = u->stack;
+    const char *missing = u->options->full ? NULL : mounts_missing();
+    if (missing)
+        ui_warn(s->ui, "no %s here: %s comes up in full mode, as plain directories", missing, s->name);
+    if (!missing && !u->options->full)
+        return bring_up(u, e);
+    int r = flow_full_begin(s, &u->head.root, buf_bytes(&u->sealed), e);
+    return r < 0 ? r : flow_full_go_on(s, e);
+}
+
 int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error *e)
 {
     struct going_up u = { .stack = s, .options = o, .phase_ns = clock_boot_ns() };
@@ -279,7 +292,7 @@ int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error
         r = commit_from(&u, o->from, e);
     if (r == 0) {
         phase(&u, "lease");
-        r = bring_up(&u, e);
+        r = come_up(&u, e);
     }
     return end(&u, r);
 }
@@ -299,6 +312,6 @@ int flow_up_acquired(struct stack *s, const struct flow_up_options *o, struct er
     if (r == 0)
         r = take_snapshot(&u, e);
     if (r == 0)
-        r = bring_up(&u, e);
+        r = come_up(&u, e);
     return end(&u, r);
 }

@@ -3,6 +3,7 @@
 
 #include "cli/mounts.h"
 #include "cli/stashing.h"
+#include "cli/visit.h"
 #include "fusefs/mount.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
@@ -60,6 +61,12 @@ int flow_show(struct stack *s, struct error *e)
     return r < 0 ? r : mounts_show(s, e);
 }
 
+void flow_sweep(struct stack *s)
+{
+    flow_aside_sweep(s);
+    visit_sweep(s);
+}
+
 int flow_keep_committed(struct stack *s, const struct snapshot *n, struct error *e)
 {
     _cleanup_(buf_release) struct buf sealed = { 0 };
@@ -88,6 +95,8 @@ int flow_clean(struct stack *s, struct error *e)
 {
     int r = stashing_take(s, e);
     if (r == 0)
+        r = flow_aside_settle(s, e);
+    if (r == 0)
         r = mounts_down(s, true, e);
     if (r == 0 && s->record.upper[0])
         r = remove_tree(s->box_dir, s->record.upper, e);
@@ -101,7 +110,10 @@ int flow_clean(struct stack *s, struct error *e)
     forget_file(s, "base");
     forget_file(s, "committed");
     s->record.upper[0] = '\0';
-    s->record.base = (struct snapshot_id){ 0 };
+    s->record.base = s->record.fork = (struct snapshot_id){ 0 };
+    bool full = s->record.full;
     s->record.full = false;
-    return flow_set_state(s, s->record.aside ? BOX_MOVED_ASIDE : BOX_NONE, e);
+    r = flow_set_state(s, s->record.aside ? BOX_MOVED_ASIDE : BOX_NONE, e);
+    /* A plain home was committed with the project, and only the box ever had it open. */
+    return r == 0 && full ? remove_tree(s->box_dir, "home", e) : r;
 }

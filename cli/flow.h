@@ -60,6 +60,23 @@ int flow_clean(struct stack *s, struct error *e); /* P8, from parked; idempotent
  * committed. */
 int flow_derive(struct stack *s, const struct snapshot_id *parent, const struct meta *meta, struct snapshot *n,
                 struct error *e);
+/* `up --full`. begin: from acquired to filling the tree of root, whose sealed object is given. */
+int flow_full_begin(struct stack *s, const struct snapshot_id *root, struct bytes sealed, struct error *e);
+/* From filling, however far it had come, to full-held. A failure leaves filling, and the lease. */
+int flow_full_go_on(struct stack *s, struct error *e);
+/* Filling that was already renamed into place is full-held; any other state stays. */
+int flow_full_settle(struct stack *s, struct error *e);
+int flow_full_throw_away(struct stack *s, struct error *e); /* from filling to acquired */
+
+/* Directories that T3 moved aside. settle: at the end of a park, looks for writers that were late. */
+int flow_aside_settle(struct stack *s, struct error *e);
+/* The journal's moved-aside directory goes to the older ones, so that the journal can name another. */
+int flow_aside_retire(struct stack *s, struct error *e);
+/* Removes those of this box that have been kept for their time, and names those that must be kept. */
+void flow_aside_sweep(struct stack *s);
+/* What a command does last: the sweep above, and leftovers of visits. */
+void flow_sweep(struct stack *s);
+
 int flow_set_state(struct stack *s, enum box_state state, struct error *e);
 int flow_sync_parent(const char *path, struct error *e); /* fsync of the directory that holds path */
 int flow_keep_committed(struct stack *s, const struct snapshot *n,

@@ -14,10 +14,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #define DAEMON_START_MS 60000
+#define DAEMON_STOP_MS 10000
+#define DAEMON_LOOK_MS 10
 
 struct paths {
     char *lower, *tree, *upper, *work, *project, *source;
@@ -206,18 +210,47 @@ int mounts_reach(struct stack *s, struct error *e)
     return r < 0 ? r : mounts_up(s, false, e);
 }
 
+/* It may be gone before its answer has come: it is asked until nobody is there any more. */
 int mounts_stop_daemon(struct stack *s, struct error *e)
 {
     _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
     json_t *request = json_pack("{s:s}", "command", "stop");
     struct error why = { 0 };
+    int r = 0;
+    for (unsigned waited = 0; waited < DAEMON_STOP_MS; waited += DAEMON_LOOK_MS) {
+        why = (struct error){ 0 };
+        r = control_call(path, request, DAEMON_START_MS, NULL, &why);
+        if (r < 0 && why.kind == ERROR_UNKNOWN)
+            break;
+        poll(NULL, 0, DAEMON_LOOK_MS);
+    }
+    json_decref(request);
+    if (r < 0 && why.kind == ERROR_UNKNOWN)
+        return 0;
+    if (r == 0)
+        return error_say(e, ERROR_BUSY, -EBUSY, "the daemon of %s does not end", s->name);
+    *e = why;
+    return error_prefix(e, "stop the daemon of %s", s->name), r;
+}
+
+int mounts_ensure_daemon(struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    json_t *request = json_pack("{s:s}", "command", "status");
+    struct error why = { 0 };
     int r = control_call(path, request, DAEMON_START_MS, NULL, &why);
     json_decref(request);
-    if (r < 0 && why.kind != ERROR_UNKNOWN) {
-        *e = why;
-        return error_prefix(e, "stop the daemon of %s", s->name);
-    }
-    return 0;
+    return r == 0 || why.kind != ERROR_UNKNOWN ? 0 : mounts_start_daemon(s, e);
+}
+
+const char *mounts_missing(void)
+{
+    _cleanup_close_ int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fuse < 0)
+        return "/dev/fuse";
+    /* Loads the module, where there is one. An old kernel without the call finds out when it mounts. */
+    _cleanup_close_ int overlay = (int)syscall(SYS_fsopen, "overlay", 1 /* FSOPEN_CLOEXEC */);
+    return overlay < 0 && errno != ENOSYS ? "overlayfs" : NULL;
 }
 
 int mounts_check_point(const char *path, struct error *e)

@@ -29,6 +29,9 @@ int mounts_down(struct stack *s, bool detach, struct error *e);
 
 /* Before a lease is asked for: may the tree be shown at path? -EBUSY, ERROR_BUSY with the reason. */
 int mounts_check_point(const char *path, struct error *e);
+/* What a lazy tree needs and this machine has not ("/dev/fuse", "overlayfs"); NULL: nothing. */
+const char *mounts_missing(void);
+int mounts_ensure_daemon(struct stack *s, struct error *e); /* of a full box, unless it runs */
 /* The daemon of a full box (renewal only). Returns when it runs. */
 int mounts_start_daemon(struct stack *s, struct error *e);
 int mounts_stop_daemon(struct stack *s, struct error *e); /* of a full box; none there: 0 */

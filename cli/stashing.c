@@ -134,9 +134,10 @@ int stashing_return(struct stack *s, struct error *e)
     int r = stash_open(s->box_dir, &stash, e);
     if (r < 0 || stash_count(stash) == 0)
         return r;
-    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    bool full = s->record.full;
+    _cleanup_free_ char *tree = full ? place_box(s->config, s->name) : place_in_run(s->config, s->name, "tree");
     _cleanup_close_ int project = -1, home = -1;
-    r = open_below(tree, "project", &project, e);
+    r = full ? open_below(s->record.path, NULL, &project, e) : open_below(tree, "project", &project, e);
     if (r == 0)
         r = open_below(tree, "home", &home, e);
     if (r == 0)
