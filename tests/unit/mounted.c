@@ -127,6 +127,7 @@ static int run_daemon(const char *directory, const struct mounted_scenes *scene)
         .source = &w.source,
         .groups = groups,
         .group_count = group_count,
+        .apart = w.shared->apart,
         .bytes = 1u << 30,
         .fuse_fd = SUPERVISOR_FUSE_FD,
         .slots_fd = SUPERVISOR_SLOTS_FD,
@@ -218,6 +219,7 @@ struct mounted *mounted_start(const char *scene, bool overlay)
     must(mkdir(m->lower, 0700) == 0 && mkdir(m->merged, 0700) == 0, m->directory);
     m->shared = map_shared(m->directory);
     m->test = getpid();
+    m->shared->apart = overlay;
     current = m;
     start_supervisor(m, scene);
     if (overlay)

@@ -26,6 +26,7 @@ struct mounted_shared {
     atomic_uint crashes;
     atomic_uint fail;      /* gets of content that begins with "FAIL" answer ERROR_DAMAGED */
     atomic_int daemon;     /* pid of the newest */
+    atomic_uint apart;     /* serve_config's; set under an overlay */
     atomic_uint no_xattrs; /* the next daemon says there are none */
     atomic_uint starts;    /* of daemons */
     atomic_uint touched;   /* calls of serve_config.touched */
@@ -35,7 +36,7 @@ typedef struct tree_root (*mounted_scene)(struct twin *t, struct link_group **re
 
 struct mounted_scenes {
     const char *name;
-    mounted_scene build; /* groups (may stay NULL): serve names as hard links */
+    mounted_scene build; /* groups may stay NULL */
 };
 
 /* Returns only in the test. scenes ends with name NULL. */
