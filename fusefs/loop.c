@@ -242,7 +242,7 @@ static int start_workers(struct loop *l, struct error *e)
 
 int loop_run(const struct loop_config *c, struct error *e)
 {
-    struct loop *l = mem_new(1, sizeof(*l)); /* one a process, never freed: the last thread may still be unlocking it */
+    struct loop *l = mem_new(1, sizeof(*l)); /* not freed on errors: threads may be left */
     l->config = c;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->gone, NULL);
@@ -250,9 +250,9 @@ int loop_run(const struct loop_config *c, struct error *e)
     if (l->overflow == MAP_FAILED)
         return error_set(e, ERROR_FAILED, -errno, "map memory for requests");
 
-    int r = start_workers(l, e);
-    if (r < 0)
-        return r;
+    int started = start_workers(l, e);
+    if (started < 0)
+        return started;
     if (c->ready)
         c->ready(c->arg);
 
@@ -260,7 +260,15 @@ int loop_run(const struct loop_config *c, struct error *e)
     while (!l->stopped || (l->running > 0 && !l->error.code))
         pthread_cond_wait(&l->gone, &l->lock);
     pthread_mutex_unlock(&l->lock);
-    if (l->error.code && e)
-        *e = l->error;
-    return l->error.code;
+    int r = l->error.code;
+    if (r < 0) {
+        if (e)
+            *e = l->error;
+        return r;
+    }
+    munmap(l->overflow, OVERFLOW_SIZE);
+    pthread_cond_destroy(&l->gone);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+    return 0;
 }

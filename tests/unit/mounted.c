@@ -112,14 +112,15 @@ static void ready(void *arg)
 static int run_daemon(const char *directory, const struct mounted_scenes *scene)
 {
     struct error e = { 0 };
+    struct mounted_shared *shared = map_shared(directory);
+    shared->daemon = getpid(); /* to be killed from now on */
     struct link_group *groups = NULL;
     size_t group_count = 0;
     struct twin *twin = twin_new();
     struct tree_root root = scene->build(twin, &groups, &group_count);
-    struct watched w = { { watched_get, watched_warm }, twin_source(twin), map_shared(directory) };
+    struct watched w = { { watched_get, watched_warm }, twin_source(twin), shared };
     struct tree *tree;
     check(tree_open(&w.source, &root, 0, &tree, &e), &e);
-    w.shared->daemon = getpid();
     w.shared->starts++;
 
     const struct serve_config config = {
@@ -146,6 +147,11 @@ static int run_daemon(const char *directory, const struct mounted_scenes *scene)
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    return remove(path);
+}
+
 static struct mounted *current;
 
 /* Of a test that failed or hangs: no mount and no process stays. */
@@ -159,6 +165,7 @@ static void give_up(void)
     kill(m->supervisor, SIGKILL);
     if (m->shared->daemon > 0)
         kill((pid_t)m->shared->daemon, SIGKILL);
+    nftw(m->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 static void give_up_at_alarm(int signal)
@@ -193,7 +200,7 @@ static void start_supervisor(struct mounted *m, const char *scene)
     }
     close(ready_pipe[1]);
     struct error e = { 0 };
-    check(supervisor_wait(ready_pipe[0], 20000, &e), &e);
+    check(supervisor_wait(ready_pipe[0], 120000, &e), &e);
     close(ready_pipe[0]);
 }
 
@@ -225,11 +232,6 @@ struct mounted *mounted_start(const char *scene, bool overlay)
     if (overlay)
         mounted_overlay(m);
     return m;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    return remove(path);
 }
 
 void mounted_stop(struct mounted *m)

@@ -22,7 +22,11 @@
 
 #define FILES 2000u
 #define READERS 8u
+#ifdef __SANITIZE_ADDRESS__ /* every daemon takes long to start */
+#define KILLS 5u
+#else
 #define KILLS 30u /* AGBOX_TEST_KILLS says otherwise */
+#endif
 #define NEW 200u
 #define MUTATED 3u /* files i with i % 4 == 3 are the mutator's */
 

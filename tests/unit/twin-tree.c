@@ -79,7 +79,8 @@ struct named {
 
 static void add_named(struct named **list, size_t *count, struct bytes path, const struct twin_file *f)
 {
-    *list = mem_grow(*list, *count + 1, sizeof(**list));
+    if ((*count & (*count - 1)) == 0) /* a power of two: doubles */
+        *list = mem_grow(*list, *count ? 2 * *count : 1, sizeof(**list));
     struct named *n = &(*list)[(*count)++];
     *n = (struct named){ .path = mem_copy(path.data, path.len), .listed = f != NULL };
     n->file = f ? *f : (struct twin_file){ .type = ENTRY_DIRECTORY };
