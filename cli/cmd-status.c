@@ -6,9 +6,11 @@
 #include "fusefs/control.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "index/descent.h"
 #include "sync/lease.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +37,28 @@ static const char *state_of(struct stack *s)
     return box_state_name(s->record.state);
 }
 
+/* Bytes that the upper layer holds: an upper bound of what a park would send. 0 for plain directories. */
+static int64_t pending_bytes(struct stack *s)
+{
+    if (!s->record.upper[0])
+        return 0;
+    _cleanup_free_ char *layers = place_in_box(s->config, s->name, s->record.upper);
+    _cleanup_free_ char *upper = mem_printf("%s/upper", layers);
+    _cleanup_close_ int root = open(upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(descent_freep) struct descent *d = NULL;
+    struct descent_entry n;
+    int64_t bytes = 0;
+    if (root < 0 || descent_new(root, &d, NULL) < 0)
+        return 0;
+    while (descent_next(d, &n, NULL) > 0) {
+        if (S_ISDIR(n.st.st_mode))
+            descent_enter(d);
+        else if (S_ISREG(n.st.st_mode))
+            bytes += (int64_t)n.st.st_blocks * 512 / (int64_t)n.st.st_nlink;
+    }
+    return bytes;
+}
+
 static json_t *describe(struct stack *s)
 {
     const struct box_record *b = &s->record;
@@ -54,6 +78,7 @@ static json_t *describe(struct stack *s)
         ui_path_into(o, "moved_aside", b->aside, strlen(b->aside));
     json_object_set_new(o, "epoch", json_integer((json_int_t)b->epoch));
     json_object_set_new(o, "full", json_boolean(b->full));
+    json_object_set_new(o, "pending_bytes", json_integer(pending_bytes(s)));
     json_t *daemon = ask_daemon(s);
     if (daemon) {
         json_object_del(daemon, "ok");
