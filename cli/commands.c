@@ -17,6 +17,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_diff,
     &cmd_digest,
     &cmd_prune,
+    &cmd_drop,
 
     &cmd_debug,
     &cmd_boxfs,

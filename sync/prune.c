@@ -3,15 +3,13 @@
 
 #include "index/base/crash.h"
 #include "index/base/mem.h"
-#include "index/base/pool.h"
 #include "sync/pack.h"
+#include "sync/removal.h"
 #include "sync/snapshots.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#define BATCH 64 /* deletes between two looks at the head */
-#define DELETERS 8
 #define TRIES 4
 
 struct prune {
@@ -73,36 +71,13 @@ static int end(struct prune *p, const char *list, struct error *e)
     }
 }
 
-struct removal {
-    struct store *store;
-    char key[STORE_KEY_MAX];
-};
-
-static int remove_one(void *arg, struct error *e)
-{
-    struct removal *m = arg;
-    int r = store_remove(m->store, m->key, e);
-    free(m);
-    return r;
-}
-
 /* Before each batch the head is still ours to prune. */
 static int remove_batch(struct prune *p, char (*keys)[STORE_KEY_MAX], size_t count, struct error *e)
 {
-    struct pool *pool = NULL;
     int r = count ? lease_prune_check(p->lease, &p->head, e) : 0;
     crash_point("prune-batch.before");
-    if (r == 0 && count)
-        r = pool_new(DELETERS, BATCH, &pool, e);
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        struct removal *m = mem_new(1, sizeof(*m));
-        m->store = p->lease->store;
-        memcpy(m->key, keys[i], sizeof(m->key));
-        r = pool_run(pool, remove_one, free, m, e);
-    }
-    if (r == 0 && pool)
-        r = pool_wait(pool, e);
-    pool_free(pool);
+    if (r == 0)
+        r = removal_run(p->lease->store, keys, count, e);
     crash_point("prune-batch.after");
     return r;
 }
@@ -111,7 +86,7 @@ static int remove_batch(struct prune *p, char (*keys)[STORE_KEY_MAX], size_t cou
 static int remove_due(struct prune *p, struct error *e)
 {
     const struct condemned *due = &p->result->marking.due;
-    _cleanup_free_ char(*keys)[STORE_KEY_MAX] = mem_new(BATCH, sizeof(*keys));
+    _cleanup_free_ char(*keys)[STORE_KEY_MAX] = mem_new(REMOVAL_BATCH, sizeof(*keys));
     size_t n = 0, all = due->snapshot_count + due->pack_count;
     int r = 0;
     for (size_t i = 0; r == 0 && i < all; i++) {
@@ -119,7 +94,7 @@ static int remove_due(struct prune *p, struct error *e)
             snapshots_key(box_of(p), &due->snapshots[i].id, keys[n++]);
         else
             pack_key(box_of(p), &due->packs[i - due->snapshot_count].name, keys[n++]);
-        if (n == BATCH || i + 1 == due->snapshot_count || i + 1 == all) {
+        if (n == REMOVAL_BATCH || i + 1 == due->snapshot_count || i + 1 == all) {
             r = remove_batch(p, keys, n, e);
             n = 0;
         }
@@ -172,7 +147,7 @@ static int note_list(void *arg, const char *key, const struct store_info *info, 
 {
     struct old_lists *l = arg;
     (void)e;
-    if (info->now_ns - info->modified_ns < MARKING_GRACE_NS || l->count == BATCH ||
+    if (info->now_ns - info->modified_ns < MARKING_GRACE_NS || l->count == REMOVAL_BATCH ||
         strcmp(key + l->skip, l->prune->head.condemned) == 0)
         return 0;
     snprintf(l->keys[l->count++], STORE_KEY_MAX, "%s", key);
@@ -186,7 +161,7 @@ static int note_list(void *arg, const char *key, const struct store_info *info, 
 static int remove_old_lists(struct prune *p, struct error *e)
 {
     char prefix[STORE_KEY_MAX];
-    _cleanup_free_ char(*keys)[STORE_KEY_MAX] = mem_new(BATCH, sizeof(*keys));
+    _cleanup_free_ char(*keys)[STORE_KEY_MAX] = mem_new(REMOVAL_BATCH, sizeof(*keys));
     struct old_lists l = { p, (size_t)snprintf(prefix, sizeof(prefix), "box/%s/condemned/", box_of(p)), keys, 0 };
     int r = store_list(p->lease->store, prefix, note_list, &l, e);
     if (r == 0)

@@ -42,6 +42,15 @@ static bool younger_than_its_lease(struct retention_item *items, size_t count, c
     return last && n->time_ns > last->time_ns;
 }
 
+/* Epochs never fall along the line. */
+static bool younger_than_a_later_lease(const struct retention_item *items, size_t count, const struct retention_item *n)
+{
+    for (size_t i = 0; i < count; i++)
+        if (items[i].line && items[i].epoch > n->epoch && items[i].time_ns < n->time_ns)
+            return true;
+    return false;
+}
+
 static bool has_sibling_on_the_line(const struct retention_item *items, size_t count, const struct retention_item *n)
 {
     if (snapshot_id_none(&n->parent))
@@ -61,7 +70,7 @@ static void mark_line(struct retention_item *items, size_t count, const struct h
     for (size_t i = count; i-- > 0;) {
         struct retention_item *n = &items[i];
         if (!n->line && !n->fork && !younger_than_its_lease(items, count, h, n) &&
-            !has_sibling_on_the_line(items, count, n))
+            !younger_than_a_later_lease(items, count, n) && !has_sibling_on_the_line(items, count, n))
             follow(items, count, &n->id);
     }
 }

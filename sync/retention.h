@@ -8,7 +8,8 @@
  * Not every snapshot object is on the line: parks that were killed, work that lost its lease and forks leave others
  * beside it. A snapshot is on the line if the head's root, or how one of the head's last leases ended, leads to it by
  * parents. Where prune has left gaps, parents lead nowhere; then it counts as on the line unless something speaks
- * against it: a fork names it, it is younger than the end of its own lease, or a sibling (same parent) is on the line.
+ * against it: a fork names it, it is younger than the end of its own lease or than something of a later lease, or a
+ * sibling (same parent) is on the line.
  * In doubt a snapshot is kept.
  */
 

@@ -112,6 +112,18 @@ static void work_of_a_lost_lease_is_beside_the_line(void **state)
     expect(sorted, COUNT(sorted), &h, 0, 3, 0, "kkk--");
 }
 
+/* How its lease ended has been pruned, too: that a later lease's work is older tells. */
+static void what_a_lost_lease_left_long_ago_is_beside_the_line(void **state)
+{
+    (void)state;
+    struct retention_item n[] = { item(3, 99, 3, MONDAY), item(5, 98, 2, MONDAY + 1), item(4, 97, 4, MONDAY + DAY) };
+    struct head h = head_of(4, 4);
+    h.last_count = 2;
+    h.last[0] = (struct head_last){ .epoch = 3, .root = id(3) };
+    h.last[1] = (struct head_last){ .epoch = 2, .root = id(96) };
+    expect(n, COUNT(n), &h, 24, 7, 4, "k-k");
+}
+
 static void a_ring_of_parents_ends(void **state)
 {
     (void)state;
@@ -129,6 +141,7 @@ int main(void)
         cmocka_unit_test(snapshots_that_were_never_committed_are_beside_the_line),
         cmocka_unit_test(gaps_do_not_end_the_line),
         cmocka_unit_test(work_of_a_lost_lease_is_beside_the_line),
+        cmocka_unit_test(what_a_lost_lease_left_long_ago_is_beside_the_line),
         cmocka_unit_test(a_ring_of_parents_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# Drop asks, refuses what is in use, leaves nothing but a tombstone, goes on after a kill, and a new box may take the name.
+# limit: 180
+. "$TESTS/lib.sh"
+
+objects() { (cd "$WORK/store" && find box -type f 2>/dev/null | sort | tr '\n' ' '); }
+
+store file
+node a
+node b
+project="$WORK/project"; make_project "$project"
+on a ag-box track demo "$project"
+expect_exit 8 on a ag-box drop demo --yes
+expect_error "park demo first"
+expect_exit 3 on b ag-box drop demo --yes
+expect_error "held by a"
+on a ag-box park demo
+
+# Only the box's own name will do.
+expect_exit 2 on a ag-box drop demo </dev/null
+expect_error "not confirmed"
+expect_exit 2 on a script -qec "ag-box drop demo" /dev/null <<<"demos"
+[ "$(on a ag-box ls --json | jq '.boxes | length')" = 1 ]
+
+# A hold of another node, of a mount or a session, stands in the way; one may be dropped by itself.
+on b ag-box up demo
+on a ag-box up demo --force
+on a sh -c "echo 'written on a' >'$project/file'"
+on a ag-box park demo
+expect_exit 8 on a ag-box drop demo --yes
+expect_error "1 holds"
+hold=$(on a ag-box ls --snapshots demo --json | jq -r '.holds[0].id')
+expect_exit 8 on b ag-box drop demo --hold "$hold" --yes
+expect_exit 4 on a ag-box drop demo --hold 0123456789abcdef-0123456789abcdef --yes
+on a ag-box drop demo --hold "$hold" --yes
+[ "$(on a ag-box ls --snapshots demo --json | jq '.holds | length')" = 0 ]
+on b sh -c "echo lost >'$project/file'"
+expect_exit 3 on b ag-box park demo
+expect_exit 8 on a ag-box drop demo --yes
+expect_error "fork:b-"
+fork=$(on a ag-box ls --snapshots demo --json | jq -r '.forks[0].id')
+expect_exit 4 on a ag-box drop demo --fork fork:c-1 --yes
+on a ag-box drop demo --fork "$fork" --yes
+[ "$(on a ag-box ls --snapshots demo --json | jq '.forks | length')" = 0 ]
+
+# Killed anywhere, the same command finishes it.
+cp -a "$WORK/store" "$WORK/before"
+cp -a "$WORK/node/a/state" "$WORK/state"
+on a env AGBOX_CRASH_LIST="$WORK/steps" ag-box drop demo --yes
+[ "$(objects)" = "box/demo/head " ] || fail "left in the store: $(objects)"
+expect_exit 4 on a ag-box up demo
+[ "$(on a ag-box ls --json | jq '.boxes | length')" = 0 ]
+for step in $(grep -E 'put-head|drop-tombstone|remove-(snap|pack)[.](before|after)#1$' "$WORK/steps" | sort -u); do
+    rm -rf "$WORK/store" "$WORK/node/a/state"
+    cp -a "$WORK/before" "$WORK/store"
+    cp -a "$WORK/state" "$WORK/node/a/state"
+    code=0
+    on a env AGBOX_CRASH_AT="$step" ag-box drop demo --yes || code=$?
+    [ "$code" = 137 ] || [ "$code" = 0 ] || fail "$step: exit $code"
+    on a ag-box drop demo --yes
+    [ "$(objects)" = "box/demo/head " ] || fail "$step: left in the store: $(objects)"
+done
+
+# A new box of the name has nothing of the old one, and prune finds nothing to do.
+on a ag-box track demo "$WORK/node/a/config/.." 2>/dev/null && fail "tracked our own directory"
+mkdir "$WORK/other"; echo new >"$WORK/other/file"
+on b ag-box track demo "$WORK/other"
+[ "$(on a ag-box ls --snapshots demo --json | jq '.snapshots | length')" = 1 ]
+on b ag-box park demo
+
+# What an unfinished track has sent goes with drop, its directory stays.
+mkdir "$WORK/third"; head -c 100000 /dev/urandom >"$WORK/third/file"
+on a env AGBOX_CRASH_AT=track:put-snap.after ag-box track third "$WORK/third" && fail "was not killed"
+expect_state a third tracking
+[ -n "$(find "$WORK/store/box/third/pack" -type f)" ]
+on a ag-box drop third --yes
+expect_state a third none
+[ -z "$(find "$WORK/store/box/third" -type f 2>/dev/null)" ] || fail "left of an unfinished track"
+[ -s "$WORK/third/file" ]
+on a ag-box track third "$WORK/third"
+on a ag-box park third
