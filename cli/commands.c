@@ -16,6 +16,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_restore,
     &cmd_diff,
     &cmd_digest,
+    &cmd_check,
     &cmd_prune,
     &cmd_drop,
 

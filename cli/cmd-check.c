@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/boxes.h"
+#include "cli/commands.h"
+#include "index/base/fd.h"
+#include "index/base/mem.h"
+#include "index/base/remove.h"
+#include "index/base/text.h"
+#include "index/random.h"
+#include "sync/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SHOWN 20
+#define READ_TIMEOUT_S 60
+
+/* What is read goes through a cache of its own, which begins empty: so that it is the store that is checked. */
+struct checking {
+    struct cmd_context *context;
+    struct stack stack;
+    char directory[32];
+    json_t *findings;
+    size_t shown;
+};
+
+static void on_found(void *arg, const struct check_finding *f)
+{
+    struct checking *k = arg;
+    struct ui *ui = k->context->ui;
+    char id[SNAPSHOT_ID_TEXT] = "";
+    _cleanup_(buf_release) struct buf path = { 0 };
+    json_t *o = json_pack("{s:s,s:s,s:s}", "box", k->stack.name, "object", f->object, "what", f->what);
+    if (f->snapshot) {
+        snapshot_id_text(f->snapshot, id);
+        json_object_set_new(o, "snapshot", json_string(id));
+    }
+    if (f->path) {
+        ui_path_into(o, "path", f->path, strlen(f->path));
+        text_escape(&path, f->path, strlen(f->path));
+    }
+    if (f->entries)
+        json_object_set_new(o, "entries", json_integer((json_int_t)f->entries));
+    json_array_append_new(k->findings, o);
+    if (k->shown++ >= SHOWN)
+        return;
+    if (f->entries)
+        ui_line(ui, "%s: %s: snapshot %.8s lacks %llu entries%s%s", f->object, f->what, id,
+                (unsigned long long)f->entries, f->path ? ", up to " : "", f->path ? buf_string(&path) : "");
+    else
+        ui_line(ui, "%s: %s%s%s%s%s", f->object, f->what, id[0] ? ": snapshot " : "", id[0] ? (id[8] = '\0', id) : "",
+                f->path ? ", " : "", f->path ? buf_string(&path) : "");
+}
+
+static int open_source(struct checking *k, struct error *e)
+{
+    struct stack *s = &k->stack;
+    memcpy(k->directory, "check.", 6);
+    random_hex(k->directory + 6, 8);
+    _cleanup_free_ char *path = mem_printf("%s/%s", s->config->state_dir, k->directory);
+    int r = cache_open(path, s->name, 0, &s->cache, e);
+    struct fetch_config c = { .store = s->store, .seal = s->seal, .cache = s->cache, .timeout_s = READ_TIMEOUT_S };
+    return r < 0 ? r : fetch_new(&c, &s->fetch, e);
+}
+
+/* Also of checks that were killed: nobody else uses such a directory for longer than a check lasts. */
+static void close_source(struct checking *k)
+{
+    struct stack *s = &k->stack;
+    fetch_free(mem_steal(s->fetch));
+    cache_close(mem_steal(s->cache));
+    if (k->directory[0] && s->state_dir >= 0)
+        remove_tree(s->state_dir, k->directory, NULL);
+}
+
+/* "" or a percentage: "5%". */
+static int parse_percent(const char *text, unsigned *ret, struct error *e)
+{
+    uint64_t n = 100;
+    char digits[4] = "";
+    size_t len = text ? strlen(text) : 0;
+    *ret = text ? 100 : 0;
+    if (len == 0)
+        return 0;
+    if (len > 4 || text[len - 1] != '%')
+        return error_say(e, ERROR_USAGE, -EINVAL, "--read-data=%s: must be 1%% to 100%%", text);
+    memcpy(digits, text, len - 1);
+    if (text_parse_u64(digits, 100, &n) < 0 || n == 0)
+        return error_say(e, ERROR_USAGE, -EINVAL, "--read-data=%s: must be 1%% to 100%%", text);
+    *ret = (unsigned)n;
+    return 0;
+}
+
+static int open_box(struct checking *k, const char *name, struct error *e)
+{
+    struct cmd_context *c = k->context;
+    int r = stack_open(&k->stack, c->config, c->ui, e);
+    if (r == 0)
+        r = stack_store(&k->stack, e);
+    if (r == 0)
+        r = stack_peek(&k->stack, name, e);
+    return r < 0 ? r : open_source(k, e);
+}
+
+static int check_one(struct cmd_context *c, const char *name, json_t *boxes, json_t *findings, size_t *damaged,
+                     struct error *e)
+{
+    struct checking k = { .context = c, .stack = STACK_NONE, .findings = findings };
+    struct check_result done;
+    unsigned percent = 0;
+    int r = parse_percent(c->options.read_data, &percent, e);
+    if (r == 0)
+        r = open_box(&k, name, e);
+    if (r == 0) {
+        struct check_config f = { .store = k.stack.store,
+                                  .seal = k.stack.seal,
+                                  .source = fetch_source(k.stack.fetch),
+                                  .read_percent = percent,
+                                  .found = on_found,
+                                  .arg = &k };
+        r = check_run(&f, &done, e);
+    }
+    close_source(&k);
+    stack_close(&k.stack);
+    if (r < 0)
+        return r;
+    if (done.findings > SHOWN)
+        ui_line(c->ui, "… and %zu more; --json has them all", done.findings - SHOWN);
+    ui_line(c->ui, "%s: %zu snapshots, %zu packs (%zu read whole), %zu pages, %zu files: %s", name, done.snapshots,
+            done.packs, done.packs_read, done.pages, done.files, done.findings ? "DAMAGED" : "all is well");
+    json_array_append_new(boxes, json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "name", name, "snapshots",
+                                           (json_int_t)done.snapshots, "packs", (json_int_t)done.packs, "packs_read",
+                                           (json_int_t)done.packs_read, "pages", (json_int_t)done.pages, "files",
+                                           (json_int_t)done.files, "findings", (json_int_t)done.findings));
+    *damaged += done.findings;
+    return 0;
+}
+
+static int check_all(struct cmd_context *c, json_t *boxes, json_t *findings, size_t *damaged, struct error *e)
+{
+    struct store_box *all = NULL;
+    size_t count = 0;
+    struct stack s = STACK_NONE;
+    int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0)
+        r = stack_store(&s, e);
+    if (r == 0)
+        r = boxes_list(&s, false, &all, &count, e);
+    stack_close(&s);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        struct error why = { 0 };
+        r = check_one(c, all[i].name, boxes, findings, damaged, &why);
+        if (r < 0 && why.kind == ERROR_DAMAGED) {
+            ui_line(c->ui, "%s: %s", all[i].name, why.text);
+            json_array_append_new(findings, json_pack("{s:s,s:s}", "box", all[i].name, "what", why.text));
+            *damaged += 1;
+            r = 0;
+        }
+        if (r < 0)
+            *e = why;
+    }
+    boxes_free(all, count);
+    return r;
+}
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    json_t *boxes = json_array(), *findings = json_array();
+    size_t damaged = 0;
+    ui_field(c->ui, "boxes", boxes);
+    ui_field(c->ui, "findings", findings);
+    int r = c->argument_count == 1 ? check_one(c, c->arguments[0], boxes, findings, &damaged, e)
+                                   : check_all(c, boxes, findings, &damaged, e);
+    if (r < 0 || damaged == 0)
+        return r;
+    error_say(e, ERROR_DAMAGED, -EBADMSG, "the store has damage: %zu findings", damaged);
+    return error_hint(e, "restore what is whole now; a node that still has a damaged file can be parked again"),
+           -EBADMSG;
+}
+
+const struct cmd cmd_check = {
+    .name = "check",
+    .summary = "is everything there that the snapshots need?",
+    .arguments = "[NAME]",
+    .details =
+        "Opens every snapshot, page and table of contents, and looks for every pack. With --read-data all content,\n"
+        "or N% of the packs chosen at random, is read and hashed again.",
+    .arguments_max = 1,
+    .options = { { "read-data", CMD_TEXT, CMD_OPTION(read_data), "[N%]", "read content, too" } },
+    .run = run,
+};
