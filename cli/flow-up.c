@@ -159,9 +159,8 @@ static int prepare(struct going_up *u, struct snapshot *ret, struct error *e)
     }
     if (r == 0)
         r = cache_unkeep_all(s->cache, e);
-    if (r == 0) {
+    if (r == 0)
         r = stack_save_record(s, e);
-    }
     if (r < 0) {
         snapshot_release(&snapshot);
         return r;
@@ -228,7 +227,8 @@ static int bring_up(struct going_up *u, struct error *e)
     return r;
 }
 
-/* An `up` that fails after its lease PUT frees the head again, root unchanged (rule L4). */
+/* An `up` that fails after its lease PUT frees the head again, root unchanged (rule L4). Not once it is mounted: then
+ * the upper may hold what lay in the stash, and nowhere else. */
 static void give_back(struct going_up *u)
 {
     struct stack *s = u->stack;
@@ -260,7 +260,7 @@ static int read_head(struct going_up *u, struct error *e)
 static int end(struct going_up *u, int r)
 {
     enum box_state state = u->stack->record.state;
-    if (r < 0 && (state == BOX_ACQUIRED || state == BOX_PREPARING || state == BOX_MOUNTED))
+    if (r < 0 && (state == BOX_ACQUIRED || state == BOX_PREPARING))
         give_back(u);
     head_release(&u->head);
     buf_release(&u->sealed);
