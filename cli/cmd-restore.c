@@ -30,7 +30,6 @@ static void tell(struct cmd_context *c, const struct visit *v, const struct snap
 {
     char id[SNAPSHOT_ID_TEXT], size[16], time[32];
     const char *path = c->arguments[1];
-    json_t *where = json_object();
     snapshot_id_text(&v->snapshot, id);
     text_size(size, stats->bytes);
     text_time(time, n->time_ns);
@@ -41,11 +40,7 @@ static void tell(struct cmd_context *c, const struct visit *v, const struct snap
     ui_field_integer(c->ui, "files", (int64_t)stats->files);
     ui_field_integer(c->ui, "directories", (int64_t)stats->directories);
     ui_field_integer(c->ui, "bytes", (int64_t)stats->bytes);
-    ui_path_into(where, "path", path, strlen(path));
-    const char *key;
-    json_t *value;
-    json_object_foreach(where, key, value) ui_field(c->ui, key, json_incref(value));
-    json_decref(where);
+    ui_field_path(c->ui, "path", path);
 }
 
 static int fill_directory(struct cmd_context *c, struct stack *s, const struct visit *v, struct error *e)

@@ -14,6 +14,8 @@ const struct cmd *const cmd_table[] = {
     &cmd_status,
     &cmd_hydrate,
     &cmd_restore,
+    &cmd_mount,
+    &cmd_umount,
     &cmd_diff,
     &cmd_digest,
     &cmd_check,
@@ -23,6 +25,8 @@ const struct cmd *const cmd_table[] = {
     &cmd_debug,
     &cmd_boxfs,
     &cmd_boxfs_serve,
+    &cmd_mountfs,
+    &cmd_mountfs_serve,
     NULL,
 };
 /* clang-format on */

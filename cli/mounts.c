@@ -2,10 +2,10 @@
 #include "cli/mounts.h"
 
 #include "cli/place.h"
+#include "cli/spawn.h"
 #include "fusefs/control.h"
 #include "fusefs/mount.h"
 #include "fusefs/overlay.h"
-#include "fusefs/supervisor.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -87,43 +86,11 @@ int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e)
     return 0;
 }
 
-/* In the child: becomes `ag-box boxfs NAME`, away from the terminal, its messages in the box's log. */
-static _Noreturn void become_daemon(struct stack *s, const char *log, int ready_fd)
-{
-    setsid();
-    int null = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
-        _exit(127);
-    close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    if (chdir("/") < 0 || dup2(ready_fd, SUPERVISOR_READY_FD) < 0 || fcntl(SUPERVISOR_READY_FD, F_SETFD, 0) < 0)
-        _exit(127);
-    execl("/proc/self/exe", "ag-box", "boxfs", s->name, (char *)NULL);
-    _exit(127);
-}
-
 int mounts_start_daemon(struct stack *s, struct error *e)
 {
     _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "daemon.log");
     int r = fd_make_directories(run, 0700, e);
-    if (r < 0)
-        return r;
-
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "pipe");
-    _cleanup_close_ int read_end = fds[0], write_end = fds[1];
-    pid_t pid = fork();
-    if (pid < 0)
-        return error_set(e, ERROR_FAILED, -errno, "start the daemon");
-    if (pid == 0)
-        become_daemon(s, log, write_end);
-    close(mem_steal_fd(&write_end));
-    r = supervisor_wait(read_end, DAEMON_START_MS, e);
-    if (r < 0) {
-        error_prefix(e, "start the daemon of %s", s->name);
-        return error_hint(e, "its messages are in %s", log);
-    }
-    return 0;
+    return r < 0 ? r : spawn_daemon("boxfs", s->name, log, NULL, e);
 }
 
 int mounts_up(struct stack *s, bool fresh, struct error *e)

@@ -56,6 +56,7 @@ void ui_line(struct ui *ui, const char *fmt, ...)
     vprintf(fmt, args);
     va_end(args);
     putchar('\n');
+    fflush(stdout); /* whoever waits for a line of a command that stays */
 }
 
 void ui_bytes(struct ui *ui, const void *p, size_t n)
@@ -124,6 +125,11 @@ void ui_path_into(json_t *object, const char *key, const void *path, size_t len)
     buf_clear(&text);
     text_base64(path, len, &text);
     json_object_set_new(object, b64_key, json_string(buf_string(&text)));
+}
+
+void ui_field_path(struct ui *ui, const char *key, const char *path)
+{
+    ui_path_into(ui->result, key, path, strlen(path));
 }
 
 static void show_progress(struct ui *ui, uint64_t files, uint64_t bytes, uint64_t total, int64_t now)

@@ -34,6 +34,7 @@ void ui_warn(struct ui *ui, const char *fmt, ...)
 void ui_field(struct ui *ui, const char *key, json_t *value);
 void ui_field_text(struct ui *ui, const char *key, const char *value);
 void ui_field_integer(struct ui *ui, const char *key, int64_t value);
+void ui_field_path(struct ui *ui, const char *key, const char *path); /* as ui_path_into */
 /* Adds key (escaped) and, where the bytes are not UTF-8, key_b64 to object. */
 void ui_path_into(json_t *object, const char *key, const void *path, size_t len);
 

@@ -40,6 +40,16 @@ void visit_release(struct visit *v)
     *v = (struct visit)VISIT_NONE;
 }
 
+char *visit_place(const struct config *c, const struct visit *v, const char *what)
+{
+    return mem_printf("%s/visits/%s/%s", c->state_dir, v->id, what);
+}
+
+int visit_serve(const struct visit *v, int *ret_lock, struct error *e)
+{
+    return lock_take(v->dir, "served", 0, ret_lock, e);
+}
+
 void visit_source(const struct visit *v, char to[128])
 {
     snprintf(to, 128, "ag-box:%s:%s", v->box, v->id);

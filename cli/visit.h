@@ -46,6 +46,9 @@ void visit_release(struct visit *v); /* memory and locks only */
 int visit_load(const struct config *c, const char *id, struct visit *ret, struct error *e);
 /* The one mounted at point, with its lock. -ENOENT ERROR_UNKNOWN. */
 int visit_at(const struct config *c, const char *point, struct visit *ret, struct error *e);
+char *visit_place(const struct config *c, const struct visit *v, const char *what); /* in its directory; malloc'd */
+/* Takes the lock that says that this process serves the mount, until it ends. */
+int visit_serve(const struct visit *v, int *ret_lock, struct error *e);
 /* Mountinfo's source of a visit's mount. */
 void visit_source(const struct visit *v, char to[128]);
 /* Is it mounted, as far as this mount namespace shows? */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* spawn - this program once more, away from the terminal, as a daemon that says when it is ready (fusefs/supervisor).
+ */
+
+#include "index/base/error.h"
+
+#include <sys/types.h>
+
+/*
+ * Starts `ag-box command argument`, its messages appended to the file log, and waits until it is ready (0) or has
+ * failed (its error). ret_pid: our child, for waitpid(2); may be NULL.
+ */
+int spawn_daemon(const char *command, const char *argument, const char *log, pid_t *ret_pid, struct error *e);
