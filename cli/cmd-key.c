@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define PASSWORD_MAX 1024
+#define RECOVERY_MAX 8192
 
 /* From BOX_NEW_PASSWORD or the first line of stdin; never from the command line, where everyone can read it. */
 static int new_password(char to[PASSWORD_MAX], struct error *e)
@@ -77,11 +78,33 @@ static int change(struct stack *s, struct cmd_context *c, const char *verb, stru
     return 0;
 }
 
+/* With the recovery text on standard input instead of a password: BOX_PASSWORD (from the env file) opens the store
+ * again. */
+static int recover(struct stack *s, struct cmd_context *c, struct error *e)
+{
+    char text[RECOVERY_MAX + 1];
+    size_t n = fread(text, 1, RECOVERY_MAX, stdin);
+    text[n] = '\0';
+    struct keys k;
+    int r = keys_import(text, &k, e);
+    explicit_bzero(text, sizeof(text));
+    if (r == 0)
+        r = stack_connect(s, e);
+    if (r == 0)
+        r = keys_restore(s->store, &k, c->config->password, e);
+    keys_release(&k);
+    if (r == 0)
+        ui_line(c->ui, "the store opens with the password in %s/env again", c->config->config_dir);
+    return r;
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     const char *verb = c->arguments[0];
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     int r = stack_open(&s, c->config, c->ui, e);
+    if (r == 0 && strcmp(verb, "recover") == 0)
+        return recover(&s, c, e);
     if (r == 0)
         r = stack_store(&s, e);
     if (r < 0)
@@ -105,10 +128,12 @@ static int run(struct cmd_context *c, struct error *e)
 const struct cmd cmd_key = {
     .name = "key",
     .summary = "change, add, remove or export the store's keys",
-    .arguments = "passwd|add|remove SLOT|list|export",
+    .arguments = "passwd|add|remove SLOT|list|export|recover",
     .details =
         "A new password comes from BOX_NEW_PASSWORD or standard input, never from the command line. The last slot\n"
-        "stays. `export` prints a recovery text that opens the store without any password: keep it offline.",
+        "stays. `export` prints a recovery text: keep it offline. When every password is lost, `recover` reads it "
+        "from\n"
+        "standard input and makes the store open with the password that is configured here.",
     .arguments_min = 1,
     .arguments_max = 2,
     .options = { { "label", CMD_TEXT, CMD_OPTION(label), "TEXT", "a word to know the new slot by (add)" } },
