@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/mounts.h"
+#include "cli/pending.h"
 #include "cli/place.h"
 #include "cli/project.h"
+#include "cli/view.h"
 #include "fusefs/control.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
-#include "index/descent.h"
 #include "sync/lease.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,26 +37,19 @@ static const char *state_of(struct stack *s)
     return box_state_name(s->record.state);
 }
 
-/* Bytes that the upper layer holds: an upper bound of what a park would send. 0 for plain directories. */
-static int64_t pending_bytes(struct stack *s)
+/* What the daemon says, or what is true without one. */
+static void add_daemon(struct stack *s, json_t *o)
 {
-    if (!s->record.upper[0])
-        return 0;
-    _cleanup_free_ char *layers = place_in_box(s->config, s->name, s->record.upper);
-    _cleanup_free_ char *upper = mem_printf("%s/upper", layers);
-    _cleanup_close_ int root = open(upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _cleanup_(descent_freep) struct descent *d = NULL;
-    struct descent_entry n;
-    int64_t bytes = 0;
-    if (root < 0 || descent_new(root, &d, NULL) < 0)
-        return 0;
-    while (descent_next(d, &n, NULL) > 0) {
-        if (S_ISDIR(n.st.st_mode))
-            descent_enter(d);
-        else if (S_ISREG(n.st.st_mode))
-            bytes += (int64_t)n.st.st_blocks * 512 / (int64_t)n.st.st_nlink;
+    json_t *daemon = ask_daemon(s);
+    if (daemon) {
+        json_object_del(daemon, "ok");
+        json_object_update_missing(o, daemon);
+        json_decref(daemon);
     }
-    return bytes;
+    json_t *absent = json_pack("{s:s,s:i,s:i,s:f,s:i,s:i}", "lease", "none", "daemon_pid", 0, "supervisor_pid", 0,
+                               "hydrated", s->record.full ? 1.0 : 0.0, "cache_bytes", 0, "waiting_reads", 0);
+    json_object_update_missing(o, absent);
+    json_decref(absent);
 }
 
 static json_t *describe(struct stack *s)
@@ -78,31 +71,44 @@ static json_t *describe(struct stack *s)
         ui_path_into(o, "moved_aside", b->aside, strlen(b->aside));
     json_object_set_new(o, "epoch", json_integer((json_int_t)b->epoch));
     json_object_set_new(o, "full", json_boolean(b->full));
-    json_object_set_new(o, "pending_bytes", json_integer(pending_bytes(s)));
-    json_t *daemon = ask_daemon(s);
-    if (daemon) {
-        json_object_del(daemon, "ok");
-        json_object_update_missing(o, daemon);
-        json_decref(daemon);
-    }
+    add_daemon(s, o);
     return o;
 }
 
-/* head: as the store has it now; asked with a name only. */
+/* Files of the working tree that were written since the newest snapshot of this node. */
+static void add_pending(struct stack *s, json_t *o)
+{
+    const struct box_record *b = &s->record;
+    _cleanup_(view_close) struct view committed = { 0 };
+    _cleanup_free_ char *root = b->upper[0] ? mem_printf("%s/box/%s/%s/upper", s->config->state_dir, s->name, b->upper)
+                                            : mem_strdup(b->aside && access(b->path, F_OK) < 0 ? b->aside
+                                                         : b->path                             ? b->path
+                                                                                               : "");
+    bool has_tree = b->upper[0] || (b->full && (b->state == BOX_FULL_HELD || b->state == BOX_MOVING));
+    uint64_t bytes = 0;
+    int r = has_tree && access(root, F_OK) == 0 ? stack_content(s, NULL) : -ENOENT;
+    if (r == 0)
+        r = view_open_committed(s, &committed, NULL);
+    if (r == 0)
+        r = pending_bytes(root, committed.snapshot.time_ns, &bytes, NULL);
+    json_object_set_new(o, "pending_bytes", json_integer((json_int_t)bytes));
+}
+
+/* The head as the store has it now; asked with a name only. */
 static int describe_head(struct stack *s, json_t *o, struct error *e)
 {
     _cleanup_(head_releasep) struct head head = { 0 };
-    int r = stack_store(s, e);
-    if (r == 0)
-        r = head_read(s->store, &s->seal, &head, e);
+    int r = head_read(s->store, &s->seal, &head, e);
     if (r < 0)
         return r;
     char root[SNAPSHOT_ID_TEXT];
     snapshot_id_text(&head.root, root);
-    json_object_set_new(o, "head",
-                        json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "state", head_state_name(head.state), "node", head.node,
-                                  "root", root, "epoch", (json_int_t)head.epoch, "age_s",
-                                  (json_int_t)(head.age_ns / 1000000000), "ttl_s", (json_int_t)head.ttl_s));
+    json_t *said =
+        json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "head", root, "lease_state", head_state_name(head.state), "lease_node",
+                  head.node, "lease_epoch", (json_int_t)head.epoch, "lease_age_s",
+                  (json_int_t)(head.age_ns > 0 ? head.age_ns / 1000000000 : 0), "lease_ttl_s", (json_int_t)head.ttl_s);
+    json_object_update(o, said);
+    json_decref(said);
     return 0;
 }
 
@@ -122,12 +128,19 @@ static void print_box(struct ui *ui, const json_t *o)
             ui_line(ui, "  the store has not answered for %lld s",
                     (long long)json_integer_value(json_object_get(o, "unreachable_s")));
     }
-    const json_t *head = json_object_get(o, "head");
-    if (head)
-        ui_line(ui, "  head: %s by %s, epoch %lld, %lld s old", json_string_value(json_object_get(head, "state")),
-                json_string_value(json_object_get(head, "node")),
-                (long long)json_integer_value(json_object_get(head, "epoch")),
-                (long long)json_integer_value(json_object_get(head, "age_s")));
+    json_int_t pending = json_integer_value(json_object_get(o, "pending_bytes"));
+    if (pending > 0) {
+        char size[16];
+        text_size(size, (uint64_t)pending);
+        ui_line(ui, "  %s written since the newest snapshot", size);
+    }
+    if (json_object_get(o, "head"))
+        ui_line(ui, "  the store: %s by %s, epoch %lld, %lld s ago; snapshot %.8s",
+                json_string_value(json_object_get(o, "lease_state")),
+                json_string_value(json_object_get(o, "lease_node")),
+                (long long)json_integer_value(json_object_get(o, "lease_epoch")),
+                (long long)json_integer_value(json_object_get(o, "lease_age_s")),
+                json_string_value(json_object_get(o, "head")));
 }
 
 static int one_box(struct cmd_context *c, const char *name, struct error *e)
@@ -140,8 +153,12 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
         return r;
     json_t *o = describe(&s);
     struct error why = { 0 };
-    r = describe_head(&s, o, &why);
-    if (r < 0 && !s.journal) {
+    r = stack_store(&s, &why);
+    if (r == 0)
+        add_pending(&s, o);
+    if (r == 0)
+        r = describe_head(&s, o, &why);
+    if (r < 0 && (!s.journal || (r == -ENOENT && s.record.state == BOX_NONE))) {
         json_decref(o);
         *e = why;
         return r == -ENOENT ? error_say(e, ERROR_UNKNOWN, r, "no box %s", name) : r;

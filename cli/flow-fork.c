@@ -76,8 +76,10 @@ static int publish(struct stack *s, const struct saved *saved, const struct snap
     if (r == 0)
         r = remove_older(s, &f, e);
     if (r == 0) {
-        ui_line(s->ui, "the work on %s here is kept as fork:%s-%llu", s->name, f.node, (unsigned long long)f.epoch);
-        ui_field_text(s->ui, "fork", f.name);
+        char id[FORK_NAME_MAX + 8];
+        snprintf(id, sizeof(id), "fork:%s-%llu", f.node, (unsigned long long)f.epoch);
+        ui_line(s->ui, "the work on %s here is kept as %s", s->name, id);
+        ui_field_text(s->ui, "fork", id);
     }
     return r;
 }

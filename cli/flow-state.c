@@ -381,6 +381,9 @@ int flow_snapshot(struct stack *s, struct error *e)
     case BOX_PARKED:
         return flow_clean(s, e);
     case BOX_NONE:
+        if (snapshot_id_none(&s->record.committed))
+            return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not here", s->name);
+        break;
     case BOX_TRACKING:
     case BOX_ACQUIRED:
     case BOX_PREPARING:

@@ -186,14 +186,16 @@ static int join_names(struct stack *s, struct view *v, struct error *e)
 static void tell(struct going_up *u, const struct snapshot *n)
 {
     struct ui *ui = u->stack->ui;
-    char id[SNAPSHOT_ID_TEXT], age[16];
+    char id[SNAPSHOT_ID_TEXT], age[16], time[32];
     int64_t age_ns = clock_wall_ns() - n->time_ns;
     snapshot_id_text(&n->id, id);
     text_duration(age, (uint64_t)(age_ns > 0 ? age_ns : 0) / 1000000);
     ui_line(ui, "%s is up at %s: snapshot %.8s by %s, %s ago", u->stack->name, u->head.path, id, n->node, age);
     ui_field_text(ui, "snapshot", id);
     ui_field_text(ui, "from_node", n->node);
-    ui_field_integer(ui, "age_ms", age_ns / 1000000);
+    text_time(time, n->time_ns);
+    ui_field_text(ui, "time", time);
+    ui_field_integer(ui, "age_ms", age_ns > 0 ? age_ns / 1000000 : 0);
 }
 
 /* Steps 6 to 8. */
