@@ -15,7 +15,7 @@ static int run(struct cmd_context *c, struct error *e)
         r = flow_park(&s, e);
     if (r == 0)
         flow_sweep(&s);
-    return r;
+    return flow_ended(&s, c->cmd->name, r, e);
 }
 
 const struct cmd cmd_park = {

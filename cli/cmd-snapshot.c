@@ -22,7 +22,7 @@ static int snapshot_one(struct cmd_context *c, const char *name, struct error *e
     r = flow_snapshot(&s, e);
     if (r == 0)
         flow_sweep(&s);
-    return r;
+    return flow_ended(&s, "snapshot", r, e);
 }
 
 struct active {

@@ -21,7 +21,9 @@ static int run(struct cmd_context *c, struct error *e)
         r = project_claim(&s, path, e);
     if (r == 0)
         r = flow_resolve(&s, e);
-    return r < 0 ? r : flow_track(&s, path, e);
+    if (r == 0)
+        r = flow_track(&s, path, e);
+    return flow_ended(&s, c->cmd->name, r, e);
 }
 
 const struct cmd cmd_track = {

@@ -68,7 +68,7 @@ static int run(struct cmd_context *c, struct error *e)
     r = up(&s, &options, e);
     if (r == 0)
         flow_sweep(&s);
-    return r;
+    return flow_ended(&s, c->cmd->name, r, e);
 }
 
 const struct cmd cmd_up = {

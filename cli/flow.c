@@ -38,6 +38,14 @@ int flow_resolve(struct stack *s, struct error *e)
     return lease_resolve(&l, &head, e);
 }
 
+int flow_ended(const struct stack *s, const char *command, int r, struct error *e)
+{
+    if (r < 0 && e && e->kind == ERROR_INTERRUPTED && s->name[0] && s->journal)
+        error_hint(e, "%s is in state %s here, and nothing is lost; `ag-box %s %s` goes on", s->name,
+                   box_state_name(s->record.state), command, s->name);
+    return r;
+}
+
 int flow_set_state(struct stack *s, enum box_state state, struct error *e)
 {
     s->record.state = state;

@@ -34,6 +34,9 @@ struct flow_drop_options {
 
 int flow_drop(struct stack *s, const struct flow_drop_options *o, struct error *e);
 
+/* The end of a command: of one that was interrupted the hint says what state it left. Returns r. */
+int flow_ended(const struct stack *s, const char *command, int r, struct error *e);
+
 /* Parts that several of them use. */
 void flow_lease(struct stack *s, struct lease *ret); /* this node's view of the protocol, borrowed from the stack */
 int flow_resolve(struct stack *s,

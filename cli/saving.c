@@ -2,6 +2,7 @@
 #include "cli/saving.h"
 
 #include "cli/interrupt.h"
+#include "cli/pending.h"
 #include "cli/place.h"
 #include "fusefs/control.h"
 #include "index/access.h"
@@ -22,6 +23,7 @@ struct walking {
     struct stack *stack;
     const struct saving_config *config;
     struct save *save;
+    uint64_t expected; /* bytes to read, for the progress line; 0: not known */
     bool saw_secret;
 };
 
@@ -55,9 +57,19 @@ static int on_excluded(void *arg, const char *path, bool directory, struct error
 static int on_progress(void *arg, uint64_t files, uint64_t bytes, uint64_t sent)
 {
     (void)sent;
-    struct ui *ui = arg;
-    ui_progress(ui, "reading", files, bytes, 0);
+    struct walking *w = arg;
+    ui_progress(w->stack->ui, "reading", files, bytes, w->expected);
     return interrupt_seen();
+}
+
+static void expect_bytes(struct walking *w)
+{
+    struct stack *s = w->stack;
+    if (!ui_shows_progress(s->ui))
+        return;
+    _cleanup_free_ char *upper = mem_printf("%s/box/%s/%s/upper", s->config->state_dir, s->name, s->record.upper);
+    int64_t since = w->config->parent ? w->config->parent->time_ns : 0;
+    pending_bytes(s->record.upper[0] ? upper : w->config->project, since, &w->expected, NULL);
 }
 
 static int open_directory(const char *path, int *ret, struct error *e)
@@ -127,7 +139,7 @@ static int open_save(struct walking *w, struct error *e)
                   .journal = s->journal,
                   .writer = s->record.writer,
                   .progress = on_progress,
-                  .progress_arg = s->ui },
+                  .progress_arg = w },
         .source = c->base ? view_source(c->base) : fetch_source(s->fetch),
         .base = c->base ? &c->base->snapshot : NULL,
         .base_tree = c->base ? c->base->tree : NULL,
@@ -182,6 +194,7 @@ static int save_once(struct stack *s, const struct saving_config *c, const struc
 {
     struct walking w = { .stack = s, .config = c };
     struct walk_stats stats = { 0 };
+    expect_bytes(&w);
     int r = open_save(&w, e);
     if (r == 0)
         r = journal_stat_begin(s->journal, e);

@@ -152,9 +152,14 @@ static void show_progress(struct ui *ui, uint64_t files, uint64_t bytes, uint64_
     ui->line_open = true;
 }
 
+bool ui_shows_progress(const struct ui *ui)
+{
+    return !ui->json && ui->terminal;
+}
+
 void ui_progress(struct ui *ui, const char *phase, uint64_t files, uint64_t bytes, uint64_t total)
 {
-    if (ui->json || !ui->terminal)
+    if (!ui_shows_progress(ui))
         return;
     int64_t now = clock_boot_ns();
     pthread_mutex_lock(&ui->lock);

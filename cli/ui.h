@@ -42,6 +42,7 @@ void ui_path_into(json_t *object, const char *key, const void *path, size_t len)
  * 0: unknown. */
 void ui_progress(struct ui *ui, const char *phase, uint64_t files, uint64_t bytes, uint64_t total);
 void ui_progress_end(struct ui *ui);
+bool ui_shows_progress(const struct ui *ui); /* worth finding out a total for */
 
 /* A phase's time for `up` and others: shown as "  fetch   0.12 s" lines and under "phases" {name: milliseconds}. */
 void ui_phase(struct ui *ui, const char *name, int64_t nanoseconds);
