@@ -233,7 +233,7 @@ static int drop_box(struct stack *s, const struct flow_drop_options *o, struct e
     ui_line(s->ui, "%s is dropped", s->name);
     if (s->record.aside) {
         ui_line(s->ui, "its directory from before the first park stays: %s", s->record.aside);
-        ui_field_text(s->ui, "moved_aside", s->record.aside);
+        ui_field_path(s->ui, "moved_aside", s->record.aside);
     }
     return 0;
 }

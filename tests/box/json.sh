@@ -114,6 +114,17 @@ json 0 a restore demo "$WORK/out"
 json 0 b park demo
 json 0 b prune demo
 json 0 b prune --dry-run
+on b ag-box up demo
+json 8 b drop demo
+on b ag-box park demo
+json 8 b drop demo --yes
+json 2 b drop demo --force
+json 4 b drop demo --fork nobody-1
+json 0 b drop demo --yes --fork "$(on b ag-box ls --snapshots demo | sed -n 's/^\(fork:[^ ]*\).*/\1/p')"
+json 0 a up --full demo
+json 0 a park demo
+json 0 a drop demo --yes --force
+json 4 b drop demo
 mv "$WORK/store" "$WORK/away"
 json 5 a up demo
 json 5 a ls

@@ -34,11 +34,11 @@ shows '[0-9]+:[0-9][0-9] left'
 on a sh -c "head -c 30000000 /dev/urandom >'$project/7'"
 on_terminal a ag-box park demo
 shows 'reading  [0-9.]+[KM] / [0-9.]+M'
-on_terminal b ag-box restore demo "$WORK/out"
-shows 'writing  [0-9.]+[KM]? / [0-9.]+M  [0-9]+ files  [0-9.]+[KM]?/s'
 on b ag-box up demo
 on_terminal b ag-box hydrate demo
 shows 'fetching  [0-9.]+[KM]? / [0-9.]+M  [0-9.]+[KM]?/s'
+on_terminal b ag-box restore demo "$WORK/out"
+shows 'writing  [0-9.]+[KM]? / [0-9.]+M  [0-9]+ files  [0-9.]+[KM]?/s'
 on b ag-box park demo
 
 quiet a ag-box up demo
