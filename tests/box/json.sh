@@ -124,7 +124,8 @@ json 0 b drop demo --yes --fork "$(on b ag-box ls --snapshots demo | sed -n 's/^
 json 0 a up --full demo
 json 0 a park demo
 json 0 a drop demo --yes --force
-json 4 b drop demo
+json 0 b drop demo --yes
+json 4 b up demo
 mv "$WORK/store" "$WORK/away"
 json 5 a up demo
 json 5 a ls
