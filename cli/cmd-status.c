@@ -146,6 +146,7 @@ static void print_box(struct ui *ui, const json_t *o)
 static int one_box(struct cmd_context *c, const char *name, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
+    s.attempts = 1; /* whoever asks during an outage wants to know of it now */
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
         r = stack_peek(&s, name, e);

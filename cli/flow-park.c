@@ -155,10 +155,12 @@ static int park_lazy(struct stack *s, struct error *e)
     if (r < 0)
         return r;
     r = flow_make_still(s, e);
-    if (r < 0) {
+    if (r < 0 && !box_record_in_doubt(&s->record)) { /* else an earlier park may still land: it stays stopped */
         int stored = flow_set_state(s, BOX_MOUNTED, NULL);
         return stored < 0 ? stored : r;
     }
+    if (r < 0)
+        return r;
     _cleanup_(view_close) struct view base = { 0 };
     r = view_open_base(s, &base, e);
     return r < 0 ? r : save_and_commit(s, &base, NULL, e);

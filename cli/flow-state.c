@@ -5,6 +5,7 @@
 #include "cli/place.h"
 #include "cli/stashing.h"
 #include "fusefs/overlay.h"
+#include "index/base/crash.h"
 #include "index/base/mem.h"
 #include "sync/hold.h"
 
@@ -141,7 +142,12 @@ static int settle(struct stack *s, struct error *e)
 {
     struct lease l;
     flow_lease(s, &l);
+    bool open = box_record_in_doubt(&s->record) || s->record.freed;
     int r = lease_settle(&l, e);
+    if (r < 0 && !open && e && e->kind == ERROR_STORE) {
+        ui_warn(s->ui, "the lease of %s is unverified: the store cannot be reached", s->name);
+        return 0;
+    }
     if (r != -ESTALE || (e && e->kind != ERROR_HELD))
         return r;
     return s->record.state == BOX_PARKED ? 0 : verify_lease(s, e);
@@ -156,12 +162,12 @@ static int up_parking(struct stack *s, const struct flow_up_options *o, struct e
         return flow_up(s, o, e);
     if (r == 0)
         r = mounts_look(s, &mounted, e);
-    if (r == 0)
-        r = flow_set_state(s, BOX_MOUNTED, e);
     if (r == 0 && (mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)) {
         _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
-        r = overlay_thaw(tree, e);
+        r = overlay_thaw(tree, e); /* before the journal: a mounted box is never found read-only */
     }
+    if (r == 0)
+        r = flow_set_state(s, BOX_MOUNTED, e);
     return r < 0 ? r : up_mounted(s, o, e);
 }
 
@@ -178,8 +184,10 @@ static int up_moving(struct stack *s, const struct flow_up_options *o, struct er
         if (r < 0)
             return r;
         rmdir(s->record.path);
+        crash_point("rename-back.before");
         if (rename(s->record.aside, s->record.path) < 0)
             return error_set(e, ERROR_FAILED, -errno, "move %s back to %s", s->record.aside, s->record.path);
+        crash_point("rename-back.after");
         r = flow_sync_parent(s->record.path, e);
         if (r < 0)
             return r;
@@ -305,9 +313,15 @@ static int give_up_acquired(struct stack *s, struct error *e)
 {
     struct lease l;
     flow_lease(s, &l);
-    int r = mounts_down(s, true, e);
+    int r = flow_throw_away(s, e);
     if (r == 0)
         r = lease_free(&l, BOX_PARKED, e);
+    if (r == -ESTALE && e && e->kind == ERROR_HELD) { /* taken over meanwhile: nothing was done under it */
+        r = flow_set_state(s, BOX_PARKED, e);
+        if (r == 0)
+            r = flow_clean(s, e);
+        return r < 0 ? r : park_none(s, e);
+    }
     if (r == 0)
         r = flow_clean(s, e);
     if (r == 0)

@@ -235,10 +235,7 @@ static void give_back(struct going_up *u)
 {
     struct stack *s = u->stack;
     struct error ignored = { 0 };
-    mounts_down(s, true, &ignored);
-    if (s->record.upper[0])
-        remove_tree(s->box_dir, s->record.upper, &ignored);
-    s->record.upper[0] = '\0';
+    flow_throw_away(s, &ignored);
     if (lease_free(&u->lease, BOX_NONE, &ignored) < 0) {
         ui_warn(s->ui, "the lease of %s could not be given back (%s); `ag-box park %s` will", s->name, ignored.text,
                 s->name);
@@ -262,7 +259,7 @@ static int read_head(struct going_up *u, struct error *e)
 static int end(struct going_up *u, int r)
 {
     enum box_state state = u->stack->record.state;
-    if (r < 0 && (state == BOX_ACQUIRED || state == BOX_PREPARING))
+    if (r < 0 && (state == BOX_ACQUIRED || state == BOX_PREPARING)) /* once mounted, the upper is work */
         give_back(u);
     head_release(&u->head);
     buf_release(&u->sealed);
@@ -299,15 +296,27 @@ int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error
     return end(&u, r);
 }
 
+/* The lease was taken from us before there was a tree here: as if there had been none. */
+static int start_over(struct stack *s, const struct flow_up_options *o, struct error *e)
+{
+    struct flow_up_options again = *o;
+    again.fetched = NULL;
+    flow_drop_hold(s);
+    int r = flow_set_state(s, BOX_NONE, e);
+    return r < 0 ? r : flow_up_fresh(s, &again, e);
+}
+
 int flow_up_acquired(struct stack *s, const struct flow_up_options *o, struct error *e)
 {
     struct going_up u = { .stack = s, .options = o, .phase_ns = clock_boot_ns() };
     flow_lease(s, &u.lease);
-    int r = mounts_down(s, true, e);
-    if (r == 0 && s->record.upper[0])
-        r = remove_tree(s->box_dir, s->record.upper, e);
+    int r = flow_throw_away(s, e);
     if (r == 0)
         r = read_head(&u, e);
+    if (r == 0 && outcome_standing(&s->record, &u.head) != LEASE_OURS) {
+        head_release(&u.head);
+        return start_over(s, o, e);
+    }
     u.root = u.head.root;
     if (r == 0)
         r = take_hold(&u, e);

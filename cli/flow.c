@@ -99,6 +99,16 @@ void flow_drop_hold(struct stack *s)
         ui_warn(s->ui, "the hold of %s stays in the store until the next command here (%s)", s->name, e.text);
 }
 
+int flow_throw_away(struct stack *s, struct error *e)
+{
+    int r = mounts_down(s, true, e);
+    if (r == 0 && s->record.upper[0])
+        r = remove_tree(s->box_dir, s->record.upper, e);
+    if (r == 0)
+        s->record.upper[0] = '\0';
+    return r;
+}
+
 int flow_clean(struct stack *s, struct error *e)
 {
     int r = stashing_take(s, e);

@@ -58,6 +58,8 @@ int flow_make_still(struct stack *s, struct error *e);
 int flow_verify(struct stack *s, const struct snapshot_id *id, struct error *e);
 /* The hold goes, or stays in the record for the next command to remove. Does not store the record. */
 void flow_drop_hold(struct stack *s);
+/* An upper that nobody has seen yet (acquired, preparing), and its mounts. Does not store the record. */
+int flow_throw_away(struct stack *s, struct error *e);
 int flow_clean(struct stack *s, struct error *e); /* P8, from parked; idempotent */
 /* n becomes a snapshot of its own with the same tree: new id, this parent and meta, this node and lease; PUT, not
  * committed. */

@@ -107,7 +107,7 @@ int mounts_up(struct stack *s, bool fresh, struct error *e)
         r = overlay_make_upper(&o, e);
     if (r < 0)
         return r;
-    crash_point("mount-lower.before");
+    crash_point("mount-upper.after");
     r = mounts_start_daemon(s, e);
     if (r < 0)
         return r;

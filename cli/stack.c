@@ -79,6 +79,7 @@ int stack_connect(struct stack *s, struct error *e)
     int r = config_store(s->config, &c, e);
     if (r < 0 || s->store)
         return r;
+    c.attempts = s->attempts;
     r = store_open(&c, &s->store, e);
     if (r == 0)
         interrupt_watch(s->store);

@@ -21,6 +21,7 @@ struct stack {
     struct ui *ui;
     int state_dir;
     struct node node;
+    unsigned attempts; /* of each request; 0: the store's default */
     struct store *store;
     struct keys keys;
     bool unlocked;

@@ -51,6 +51,8 @@ static int take_upper(struct stack *s, struct view *committed, const struct excl
     _cleanup_close_ int upper = -1, project = -1, home = -1;
     _cleanup_(view_close) struct view base = { 0 };
     int r = open_below(layers, "upper", &upper, e);
+    if (r == -ENOENT) /* cleaned before: what was excluded went first */
+        return 0;
     if (r == 0)
         r = view_open_base(s, &base, e);
     if (r == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fusefs/joins.h"
 
+#include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/pool.h"
@@ -142,6 +143,7 @@ static int join_name(struct joins *j, int from, const char *first, const char *p
     r = link_beside(j, from, first, to, temporary, e);
     if (r < 0)
         return r;
+    crash_point("join.linked");
     if (renameat(to, temporary, to, p.name) < 0) {
         r = error_set(e, ERROR_FAILED, -errno, "rename over %s", path);
         unlinkat(to, temporary, 0);

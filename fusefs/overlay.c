@@ -2,6 +2,7 @@
 #include "fusefs/overlay.h"
 
 #include "index/base/buf.h"
+#include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
@@ -89,6 +90,7 @@ int overlay_freeze(const char *target, struct error *e)
             return error_say(e, ERROR_BUSY, -EBUSY, "a file in %s is open for writing", target);
         return error_set(e, ERROR_FAILED, -errno, "make %s read-only", target);
     }
+    crash_point("freeze.mounted");
     int r = overlay_sync(target, e);
     if (r < 0)
         overlay_thaw(target, NULL);
@@ -97,7 +99,9 @@ int overlay_freeze(const char *target, struct error *e)
 
 int overlay_thaw(const char *target, struct error *e)
 {
+    crash_point("thaw.before");
     if (mount(NULL, target, NULL, MS_REMOUNT | FLAGS, NULL) < 0)
         return error_set(e, ERROR_FAILED, -errno, "make %s writable again", target);
+    crash_point("thaw.after");
     return 0;
 }

@@ -459,8 +459,12 @@ int journal_saw(struct journal *j, uint64_t epoch, uint64_t seq, const uint8_t w
 {
     struct seen now = { .epoch = epoch, .seq = seq, .any = true };
     memcpy(now.write_id, write_id, sizeof(now.write_id));
+    crash_point("journal-saw.before");
     int r = begin(j, e);
-    return r < 0 ? r : end(j, raise_seen(j, &now, accept, e), e);
+    if (r == 0)
+        r = end(j, raise_seen(j, &now, accept, e), e);
+    crash_point("journal-saw.after");
+    return r;
 }
 
 int journal_pack_add(struct journal *j, const struct pack_name *p, uint32_t size, bool metadata, struct error *e)
@@ -495,7 +499,10 @@ int journal_packs(struct journal *j,
 
 int journal_packs_clear(struct journal *j, struct error *e)
 {
-    return sql_run(j->db, e, "DELETE FROM pack", "");
+    crash_point("journal.before");
+    int r = sql_run(j->db, e, "DELETE FROM pack", "");
+    crash_point("journal.after");
+    return r;
 }
 
 int journal_mount_add(struct journal *j, const struct journal_mount *m, struct error *e)

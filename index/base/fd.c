@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/base/fd.h"
 
+#include "index/base/crash.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -141,8 +142,10 @@ static int write_temporary(int dir, const char *name, const void *data, size_t l
     int r = fd_write_all(fd, data, len, e);
     if (r < 0)
         return r;
+    crash_point("replace.written");
     if (fsync(fd) < 0)
         return error_set(e, ERROR_FAILED, -errno, "fsync %s", name);
+    crash_point("replace.synced");
 
     /* NFS and quotas report a full disk here and nowhere else. */
     if (close(mem_steal_fd(&fd)) < 0)
@@ -163,8 +166,10 @@ int fd_replace(int dir, const char *name, const void *data, size_t len, struct e
         r = error_set(e, ERROR_FAILED, -errno, "rename %s", temporary);
         goto undo;
     }
+    crash_point("replace.renamed");
     if (fsync(dir) < 0)
         return error_set(e, ERROR_FAILED, -errno, "fsync the directory of %s", name);
+    crash_point("replace.after");
     return 0;
 
 undo:

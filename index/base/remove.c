@@ -61,6 +61,7 @@ static int leave(struct removal *w)
         return -errno;
     if (st.st_dev != l->device || st.st_ino != l->inode)
         return -ESTALE;
+    crash_point("remove-directory.before");
     if (unlinkat(fd, l->name, AT_REMOVEDIR) < 0)
         return -errno;
     free(l->name);

@@ -57,6 +57,25 @@ static void replaced_file_has_the_new_bytes_and_mode_0600(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
 }
 
+/* What the C library's functions of these names were asked for, in order; this program has its own. */
+static char calls[64];
+
+int fsync(int fd)
+{
+    struct stat st;
+    size_t len = strlen(calls);
+    snprintf(calls + len, sizeof(calls) - len, fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? "directory " : "file ");
+    return fdatasync(fd);
+}
+
+/* Fails without either fsync: a power cut could leave an empty file, or the old one after success was told. */
+static void the_bytes_are_on_disk_before_success_is_told(void **state)
+{
+    calls[0] = '\0';
+    assert_int_equal(fd_replace(place_fd(state), "head", "one", 3, NULL), 0);
+    assert_string_equal(calls, "file directory ");
+}
+
 /* Fails if fd_replace writes in place: then nothing would be in its way. */
 static void a_failed_replace_leaves_the_old_bytes_and_no_litter(void **state)
 {
@@ -160,6 +179,7 @@ int main(void)
     umask(022);
     const struct CMUnitTest tests[] = {
         TEST(replaced_file_has_the_new_bytes_and_mode_0600),
+        TEST(the_bytes_are_on_disk_before_success_is_told),
         TEST(a_failed_replace_leaves_the_old_bytes_and_no_litter),
         TEST(a_file_that_ends_early_is_damaged),
         TEST(a_whole_file_is_read_up_to_its_bound_only),
