@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+# kill-points.sh - what tests/box/kill-points*.sh are told with: a command dies by SIGKILL at one of its steps, and
+# nothing is lost. A scenario sources lib.sh, sets COUNT (steps of each command; empty: all) and maybe SEED, then this.
+#
+# A case is a command in a prepared state: nodes a and b, each with its own disk at $WORK/p, and a store, all of which
+# are copied back before every kill. Per step four runs: killed | killed and rebooted, times going on here | taken over
+# from b. Whatever happens, the tree on the node that has it next is the old one or the new one, whole; what another
+# node took over is a fork that can be made the line again; what is excluded is still on a at the end; nothing is left.
+
+SEED=${SEED:-$RANDOM}
+echo "seed $SEED"
+project="$WORK/p/project"
+ignored=(--exclude '*.log')
+mkdir "$WORK/p" "$WORK/saved"
+
+store file
+_own_disk() { # each node sees its own directory at $WORK/p, as two machines do
+    mkdir -p "$WORK/node/$1/disk"
+    on "$1" mount --bind "$WORK/node/$1/disk" "$WORK/p"
+    _mounts_before[$1]=$(_mounts_of "$1")
+}
+node a BOX_HYDRATE=off
+node b BOX_HYDRATE=off
+_own_disk a
+_own_disk b
+
+restart() {
+    reboot "$1"
+    _own_disk "$1"
+}
+
+save_case() { # NAME: as the disks and the store are now; nothing is mounted
+    restart a
+    restart b
+    mkdir "$WORK/saved/$1"
+    cp -a "$WORK/store" "$WORK/node/a/state" "$WORK/node/a/disk" "$WORK/saved/$1"
+    echo "$old" >"$WORK/saved/$1.old"
+    echo "$new" >"$WORK/saved/$1.new"
+}
+
+load_case() {
+    _end_node a
+    _end_node b
+    chattr -R -f -i "$WORK/node/a/disk" "$WORK/node/b/disk" || true
+    rm -rf "$WORK/store" "$WORK"/node/?/{state,disk,run}
+    mkdir -p "$WORK/node/b"/{state,disk,run} "$WORK/node/a/run"
+    cp -a "$WORK/saved/$1/store" "$WORK"
+    cp -a "$WORK/saved/$1/state" "$WORK/saved/$1/disk" "$WORK/node/a"
+    local name
+    for name in a b; do
+        _hold_namespace $name
+        _own_disk $name
+    done
+    old=$(cat "$WORK/saved/$1.old")
+    new=$(cat "$WORK/saved/$1.new")
+    [ "$1" != lazy ] || on a ag-box up demo >"$WORK/output" # the dirty upper over its base
+}
+
+tree_on() {
+    on "$1" ag-box digest "${ignored[@]}" "$project"
+}
+
+expect_tree() { # NODE DIGEST...
+    local got wanted
+    got=$(tree_on "$1")
+    shift
+    for wanted in "$@"; do
+        [ "$got" != "$wanted" ] || return 0
+    done
+    fail "$step: the tree is neither the old nor the new one: $got"
+}
+
+quiet() { # CODES COMMAND...: any of the codes, separated by commas; what was printed is shown only if another came
+    local codes=$1
+    shift
+    code=0
+    "$@" >"$WORK/output" 2>&1 || code=$?
+    [[ ",$codes," = *",$code,"* ]] && return
+    sed 's/^/  | /' "$WORK/output"
+    fail "$step: exit $code, not $codes: $*"
+}
+
+forks() {
+    find "$WORK/store/box/demo/fork" -type f -printf '%f\n' 2>/dev/null || true
+}
+
+# The end of every run: parked on $1, free for a, which still has what is excluded; then nothing is left anywhere.
+finish() {
+    quiet 0 on "$1" ag-box park demo
+    quiet 0 on a ag-box up demo
+    expect_tree a "$new"
+    [ "$excluded" = no ] || expect_file "$project/kept.log" "only on a"
+    quiet 0 on a ag-box park demo
+    local i
+    for ((i = 0; i < 100; i++)); do
+        ! (expect_clean a && expect_clean b) >"$WORK/output" 2>&1 || break
+        sleep 0.05 # a daemon ends after its mount; the kernel tells nobody
+    done
+    expect_clean a
+    expect_clean b
+    local left
+    left=$(
+        cd "$WORK"
+        shopt -s nullglob
+        echo store/box/demo/hold/* node/?/state/box/demo/upper-*
+    )
+    [ -z "$left" ] || fail "$step: left: $left"
+}
+
+go_on() {
+    quiet 0 on a ag-box "${command[@]}"
+    quiet 0 on a ag-box park demo
+    quiet 0 on b ag-box up demo
+    expect_tree b "$new"
+    finish b
+}
+
+take_over() {
+    quiet 0,4 on b ag-box up demo --force
+    if [ "$code" = 4 ]; then # no box yet
+        go_on
+        return
+    fi
+    local there fork
+    expect_tree b "$old" "$new"
+    there=$(tree_on b)
+    quiet 0,3 on a ag-box park demo
+    quiet 0 on b ag-box park demo
+    if [ "$there" != "$new" ]; then
+        fork=$(forks)
+        [ "$(wc -w <<<"$fork")" = 1 ] || fail "$step: one fork was expected: $fork"
+        quiet 0 on b ag-box up demo --from "fork:${fork%-*}"
+        expect_tree b "$new"
+    else
+        quiet 0 on b ag-box up demo
+    fi
+    finish b
+}
+
+# kill_at CASE STEP REBOOT THEN
+kill_at() {
+    local name=$1
+    step="$name $2 $3 $4"
+    load_case "$name"
+    echo "  $step"
+    quiet 137 on a env AGBOX_CRASH_AT="$2" ag-box "${command[@]}"
+    [ "$3" = killed ] || restart a
+    $4
+}
+
+# Into $WORK/chosen: steps of the command itself; those of the daemon that it starts have another name.
+steps_of() {
+    local name=$1
+    load_case "$name"
+    on a env AGBOX_CRASH_LIST="$WORK/steps" ag-box "${command[@]}" >"$WORK/output"
+    python3 - "$WORK/steps" "$SEED" "${COUNT:-0}" "${command[0]}:" >"$WORK/chosen" <<'END'
+import random, sys
+path, seed, count, mine = sys.argv[1:]
+steps = [line.strip() for line in open(path) if line.startswith(mine)]
+chance = random.Random(seed + mine)
+for step in sorted(chance.sample(steps, min(int(count) or len(steps), len(steps))), key=steps.index):
+    print(step)
+END
+    rm "$WORK/steps"
+}
+
+# try_case CASE COMMAND...
+try_case() {
+    local name=$1 each outage then all=() tries=0
+    shift
+    command=("$@")
+    excluded=yes
+    [[ $name != track* ]] || excluded=no
+    steps_of "$name"
+    mapfile -t all <"$WORK/chosen"
+    echo "$name: $*: ${#all[@]} steps"
+    for each in "${all[@]}"; do
+        for outage in killed rebooted; do
+            for then in go_on take_over; do
+                tries=$((tries + 1)) # of a sample, one in four
+                [ -n "$COUNT" ] && [ $(((SEED + tries / 4 + tries) % 4)) != 0 ] || kill_at "$name" "$each" $outage $then
+            done
+        done
+    done
+}
+
+small_project() {
+    on a python3 - "$project" <<'END'
+import os, sys
+top = sys.argv[1]
+os.makedirs(top + "/lower/deep")
+for i in range(24):
+    with open("%s/%s%02d" % (top, "lower/" if i % 2 else "", i), "w") as f:
+        f.write("file %d\n" % i * (i * 40 + 1))
+open(top + "/lower/deep/below", "w").write("below\n")
+os.link(top + "/00", top + "/lower/other-name")
+os.symlink("lower/01", top + "/link")
+END
+}
+
+change_project() {
+    on a sh -c "cd '$project' && mv lower renamed && rm 02 && echo changed >04 && echo one >>00 && echo new >new &&
+        mkdir made && mv 06 made/06 && chmod 700 made"
+}
+
+prepare_cases() {
+    small_project
+    old=none new=$(tree_on a)
+    save_case track
+    on a ag-box track demo "$project"
+    on a ag-box set demo exclude+='*.log'
+    on a sh -c "echo 'only on a' >'$project/kept.log'"
+    on a ag-box snapshot demo
+    old=$(tree_on a)
+    change_project
+    new=$(tree_on a)
+    save_case full
+    on a ag-box park demo
+    old=$new
+    save_case up
+    on a ag-box up demo
+    on a sh -c "cd '$project' && mv renamed lower && echo more >>08 && ln 10 ten && rm -r made && mkdir made && echo x >made/y"
+    new=$(tree_on a)
+    save_case lazy
+}
