@@ -26,7 +26,7 @@ static uint8_t type_of(int directory, const struct dirent64 *d)
     struct stat st;
     if (d->d_type != DT_UNKNOWN || fstatat(directory, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return d->d_type;
-    return IFTODT(st.st_mode);
+    return (uint8_t)IFTODT(st.st_mode);
 }
 
 static void add(struct names *l, int directory, const struct dirent64 *d)

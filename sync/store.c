@@ -54,7 +54,7 @@ static enum key_kind key_kind(const char *key)
         part = strchr(key + 4, '/') + 1;
     size_t len = strcspn(part, "/");
     for (unsigned k = 0; k < KEY_OTHER; k++)
-        if (strlen(names[k]) == len && memcmp(names[k], part, len) == 0)
+        if (strlen(names[k]) == len && strncmp(names[k], part, len) == 0)
             return (enum key_kind)k;
     return KEY_OTHER;
 }

@@ -22,7 +22,7 @@ static int class_of(const char *key)
         part = strchr(key + 4, '/') + 1;
     size_t len = strcspn(part, "/");
     int i = 0;
-    while (i < CLASS_COUNT - 1 && (strlen(classes[i]) != len || memcmp(classes[i], part, len) != 0))
+    while (i < CLASS_COUNT - 1 && (strlen(classes[i]) != len || strncmp(classes[i], part, len) != 0))
         i++;
     return i;
 }
