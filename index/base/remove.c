@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 /* A directory that was entered: its name, and who its parent was. */
 struct level {
@@ -37,9 +39,10 @@ static int enter(struct removal *w, const char *name)
     struct stat st;
     if (fstat(w->fd, &st) < 0)
         return -errno;
-    int fd = openat(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_XDEV };
+    int fd = (int)syscall(SYS_openat2, w->fd, name, &how, sizeof(how));
     if (fd < 0)
-        return -errno;
+        return errno == EXDEV ? -EBUSY : -errno;
     w->levels = mem_grow(w->levels, w->depth + 1, sizeof(*w->levels));
     w->levels[w->depth++] = (struct level){ mem_strdup(name), st.st_dev, st.st_ino };
     close(w->fd);

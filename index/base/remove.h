@@ -5,7 +5,8 @@
  * remove - a directory tree, gone.
  *
  * One descriptor at a time at any depth. Symbolic links are removed, never followed; the way back up is checked, so
- * that a tree that is moved meanwhile cannot lead us elsewhere (-ESTALE). Mount points inside stop it (-EBUSY).
+ * that a tree that is moved meanwhile cannot lead us elsewhere (-ESTALE). Mount points inside stop it (-EBUSY) before
+ * anything in them is touched.
  */
 
 #include "index/base/error.h"
