@@ -4,6 +4,7 @@
 #include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "sync/head.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -228,6 +229,8 @@ static int complete(struct config *c, struct error *e)
         c->store = mem_printf("s3://%s", c->bucket);
     if (c->lease_ttl_s < 60)
         return error_say(e, ERROR_USAGE, -EINVAL, "BOX_LEASE_TTL: less than a minute");
+    if (c->lease_ttl_s > HEAD_TTL_MAX)
+        return error_say(e, ERROR_USAGE, -EINVAL, "BOX_LEASE_TTL: more than %u days", HEAD_TTL_MAX / 86400);
     return 0;
 }
 
