@@ -45,16 +45,39 @@ static void describe(struct stack *s, const struct saved *saved, const struct sn
     fork_name_new(ret, &s->node, s->record.epoch);
 }
 
-/* Older forks of the same work go once a newer one is verified. */
+static const struct fork *find_snapshot(const struct fork *all, size_t count, const struct snapshot_id *id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!all[i].damaged && memcmp(&all[i].snapshot, id, sizeof(*id)) == 0)
+            return &all[i];
+    return NULL;
+}
+
+/*
+ * Once a newer one is verified, the forks that it goes on from are not needed. By their snapshots: a clone of this
+ * machine makes forks of the same node and epoch, which hold other work (FORMAT.md, attack 4).
+ */
 static int remove_older(struct stack *s, const struct fork *newest, struct error *e)
 {
     struct fork *all = NULL;
     size_t count = 0;
     int r = fork_list(s->store, &s->seal, &all, &count, e);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        if (strcmp(all[i].node, newest->node) == 0 && all[i].epoch == newest->epoch &&
-            strcmp(all[i].name, newest->name) != 0)
-            r = fork_remove(s->store, s->name, all[i].name, e);
+    const struct fork *older = r == 0 ? find_snapshot(all, count, &newest->parent) : NULL;
+    for (size_t i = 0; r == 0 && older && i < count; i++) {
+        r = fork_remove(s->store, s->name, older->name, e);
+        older = find_snapshot(all, count, &older->parent);
+    }
+    free(all);
+    return r;
+}
+
+/* The newest fork of this work may have been dropped since it was made. */
+static int is_listed(struct stack *s, const struct snapshot_id *id, bool *ret, struct error *e)
+{
+    struct fork *all = NULL;
+    size_t count = 0;
+    int r = fork_list(s->store, &s->seal, &all, &count, e);
+    *ret = r == 0 && find_snapshot(all, count, id);
     free(all);
     return r;
 }
@@ -114,8 +137,13 @@ int flow_fork(struct stack *s, bool still, struct error *e)
                                    .epoch = s->record.epoch };
         r = saving_run(s, &c, &saved, e);
     }
+    bool listed = true;
+    if (r == 0 && again && still && !saved.changed)
+        r = is_listed(s, &saved.id, &listed, e);
     if (r == 0 && saved.changed)
         r = publish(s, &saved, &parent->snapshot.id, e);
+    else if (r == 0 && !listed)
+        r = publish(s, &saved, &parent->snapshot.parent, e);
     else if (r == 0 && !again)
         ui_line(s->ui, "nothing had been changed in %s here: there is nothing to keep", s->name);
     saved_release(&saved);
