@@ -25,8 +25,8 @@ struct renewal {
     _Atomic enum renewal_state state;
 };
 
-/* Whether to go on. */
-static bool renew(struct renewal *n)
+/* 0, -errno to be tried again, or -ENOLCK: there is nothing to renew any more. */
+static int renew(struct renewal *n)
 {
     struct stack *s = n->stack;
     struct error e = { 0 };
@@ -46,16 +46,15 @@ static bool renew(struct renewal *n)
         n->state = RENEWAL_HELD;
     } else if (r == -ENOLCK) {
         n->state = RENEWAL_ENDED;
-        return false;
-    } else if (e.kind == ERROR_HELD) {
+    } else if (e.kind == ERROR_HELD) { /* a command may regain it (rule L5), or journal `fenced` */
+        if (n->state != RENEWAL_LOST)
+            log_warn("%s: the lease is lost: %s", s->name, e.text);
         n->state = RENEWAL_LOST;
-        log_warn("%s: the lease is lost: %s", s->name, e.text);
-        return false;
+        return 0;
     } else {
         log_info("%s: renew the lease: %s", s->name, e.text);
-        return true;
     }
-    return true;
+    return r;
 }
 
 static void wait_for(struct renewal *n, uint64_t seconds)
@@ -73,9 +72,10 @@ static void *run(void *arg)
 {
     struct renewal *n = arg;
     uint64_t every = n->stack->config->lease_ttl_s / 8;
-    wait_for(n, every < RETRY_S ? every : RETRY_S); /* `up` has just written the head */
-    while (!n->stop && renew(n))
-        wait_for(n, n->state == RENEWAL_HELD ? every : every < RETRY_S ? every : RETRY_S);
+    uint64_t soon = every < RETRY_S ? every : RETRY_S;
+    wait_for(n, soon); /* `up` has just written the head */
+    for (int r; !n->stop && (r = renew(n)) != -ENOLCK;)
+        wait_for(n, r == 0 ? every : soon);
     return NULL;
 }
 

@@ -3,8 +3,8 @@
 
 /*
  * renewal - the thread that keeps a held lease alive (rule L3): once at its start, then every eighth of the time to
- * live (15 minutes of the default 2 hours), sooner again after a failure. It stops by itself when the lease is lost or
- * freed.
+ * live (15 minutes of the default 2 hours), sooner again after a failure. It stops by itself when the lease is
+ * freed; of a lost one it asks on, since a command may regain it (rule L5).
  */
 
 #include "cli/stack.h"
