@@ -17,16 +17,19 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 
 #define KNOWN_BATCH 1024
+#define HYDRATION_LOOK_MS 20
 #define ACCESS_LIST_MAX 4096 /* paths: what a session needs to begin, and no burden for a small park */
 
 struct daemon {
     struct stack *stack;
     struct view view;
     struct serve *serve;
-    struct hydrate *hydrate;
+    struct hydrate *_Atomic hydrate; /* NULL until it has begun */
+    atomic_bool no_hydration;        /* it could not */
     struct touches *touches;
     char **first; /* paths that the last session touched first */
     size_t first_count;
@@ -68,12 +71,6 @@ static void on_touched(void *arg, uint64_t position)
     touches_add(((struct daemon *)arg)->touches, position);
 }
 
-static void on_ready(void *arg)
-{
-    (void)arg;
-    supervisor_ready();
-}
-
 static void on_ended(void *arg)
 {
     fetch_stop(((struct daemon *)arg)->stack->fetch);
@@ -82,9 +79,10 @@ static void on_ended(void *arg)
 static void add_hydration(struct daemon *d, json_t *answer)
 {
     struct hydrate_progress p = { 0 };
-    double hydrated = 1;
-    if (d->hydrate) {
-        hydrate_get(d->hydrate, &p);
+    struct hydrate *h = d->hydrate;
+    double hydrated = d->serve ? 0 : 1;
+    if (h) {
+        hydrate_get(h, &p);
         hydrated = p.phase == HYDRATE_DONE ? 1 : p.bytes_total ? (double)p.bytes_done / (double)p.bytes_total : 0;
     }
     json_object_set_new(answer, "hydrated", json_real(hydrated));
@@ -121,6 +119,10 @@ static int answer_hydrate(void *arg, const json_t *request, json_t *answer, stru
 {
     (void)request;
     struct daemon *d = arg;
+    while (d->serve && !d->hydrate && !d->no_hydration)
+        poll(NULL, 0, HYDRATION_LOOK_MS);
+    if (d->no_hydration)
+        return error_say(e, ERROR_FAILED, -EIO, "nothing is fetched in the background: see the daemon's log");
     if (d->hydrate) {
         hydrate_full_speed(d->hydrate);
         int r = hydrate_wait(d->hydrate, e);
@@ -194,7 +196,22 @@ static int start_hydration(struct daemon *d, struct error *e)
                                 .extent = on_extent,
                                 .scanned = on_scanned,
                                 .arg = d };
-    return hydrate_start(&c, &d->hydrate, e);
+    struct hydrate *h = NULL;
+    int r = hydrate_start(&c, &h, e);
+    d->hydrate = h;
+    return r;
+}
+
+/* Requests are answered already: the access list may have to be fetched, and the store be away. */
+static void on_ready(void *arg)
+{
+    struct daemon *d = arg;
+    struct error e = { 0 };
+    supervisor_ready();
+    if (start_hydration(d, &e) == 0)
+        return;
+    log_warn("%s: %s", d->stack->name, e.text);
+    d->no_hydration = true;
 }
 
 static int serve(struct daemon *d, const struct link_group *groups, size_t group_count, struct error *e)
@@ -237,8 +254,6 @@ static int run_lazy(struct daemon *d, struct error *e)
         r = open_lower(d, e);
     if (r == 0)
         r = start_listening(d, e);
-    if (r == 0)
-        r = start_hydration(d, e);
     return r < 0 ? r : serve_run(d->serve, e);
 }
 
