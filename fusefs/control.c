@@ -23,6 +23,8 @@ struct control {
     const struct control_handler *handlers;
     void *arg;
     char *path;
+    dev_t device; /* of the socket's file, so that only ours is removed */
+    ino_t inode;
     int listener;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -223,11 +225,16 @@ int control_start(const char *path, const struct control_handler *handlers, void
     int r = open_listener(path, &listener, e);
     if (r < 0)
         return r;
+    struct stat st;
     struct control *c = mem_new(1, sizeof(*c));
     c->handlers = handlers;
     c->arg = arg;
     c->path = mem_strdup(path);
     c->listener = listener;
+    if (lstat(path, &st) == 0) {
+        c->device = st.st_dev;
+        c->inode = st.st_ino;
+    }
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->gone, NULL);
     for (unsigned i = 0; i < CONTROL_CONNECTIONS; i++)
@@ -247,7 +254,9 @@ void control_stop(struct control *c)
 {
     if (!c)
         return;
-    unlink(c->path);
+    struct stat st;
+    if (lstat(c->path, &st) == 0 && st.st_dev == c->device && st.st_ino == c->inode)
+        unlink(c->path);              /* a daemon that came after us has its own there */
     shutdown(c->listener, SHUT_RDWR); /* ends accept */
     pthread_join(c->thread, NULL);
     pthread_mutex_lock(&c->lock);
