@@ -70,13 +70,16 @@ static int commit(struct stack *s, const struct snapshot_id *root, char *const *
                               .then = up_here ? BOX_STATE_COUNT : BOX_PARKED };
     if (r == 0 && changed)
         r = lease_commit(&l, &c, e);
-    else if (!up_here && (r == 0 || e->kind != ERROR_DOUBT)) /* the lease was taken for nothing */
-        lease_free(&l, BOX_PARKED, r < 0 ? NULL : e);
+    else if (!up_here && r == 0) /* the lease was taken for nothing */
+        r = lease_free(&l, BOX_PARKED, e);
+    else if (!up_here && e->kind != ERROR_DOUBT)
+        lease_free(&l, BOX_PARKED, NULL);
     if (r == 0 && changed && up_here)
         r = flow_keep_committed(s, &n, e);
-    if (r == 0)
+    if (r == 0) {
         ui_line(s->ui, changed ? "%s is changed" : "%s has these values already", s->name);
-    ui_field(s->ui, "changed", json_boolean(changed));
+        ui_field(s->ui, "changed", json_boolean(changed));
+    }
     meta_release(&meta);
     return r;
 }
@@ -93,7 +96,6 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
         error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s", s->name, head.node);
         return error_hint(e, "run it there, or park the box first");
     }
-    struct snapshot_id root = head.root;
     if (r == 0)
         memcpy(s->record.incarnation, head.incarnation, sizeof(head.incarnation));
     if (r == 0)
@@ -102,7 +104,7 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
     if (r == 0)
         r = lease_acquire(&l, &head, &t, e);
     if (r == 0)
-        r = commit(s, &root, assignments, count, false, e);
+        r = commit(s, &head.root, assignments, count, false, e); /* of the head that the lease was taken on */
     return r < 0 ? r : flow_clean(s, e);
 }
 
@@ -116,18 +118,18 @@ int flow_set(struct stack *s, char *const *assignments, int count, struct error 
     case BOX_MOVED_ASIDE:
         return set_free(s, assignments, count, e);
     case BOX_PARKED:
-        r = flow_clean(s, e);
+        r = flow_clean_all(s, e);
         return r < 0 ? r : set_free(s, assignments, count, e);
     case BOX_MOUNTED:
     case BOX_FULL_HELD:
     case BOX_ACQUIRED:
+    case BOX_PREPARING:
+    case BOX_FILLING:
         return commit(s, &s->record.committed, assignments, count, true, e);
     case BOX_TRACKING:
         return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s: its first snapshot was not finished", s->name);
     case BOX_FENCED:
         return error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost", s->name);
-    case BOX_PREPARING:
-    case BOX_FILLING:
     case BOX_PARKING:
     case BOX_MOVING:
     case BOX_STATE_COUNT:
