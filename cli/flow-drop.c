@@ -252,7 +252,7 @@ int flow_drop(struct stack *s, const struct flow_drop_options *o, struct error *
     case BOX_MOVED_ASIDE:
         return drop_box(s, o, e);
     case BOX_PARKED:
-        r = flow_clean(s, e);
+        r = flow_clean_all(s, e);
         return r < 0 ? r : drop_box(s, o, e);
     case BOX_TRACKING:
         return drop_tracking(s, o, e);

@@ -108,8 +108,10 @@ static int commit(struct stack *s, const struct saved *saved, const struct meta 
 {
     struct lease l;
     flow_lease(s, &l);
-    if (!saved->changed)
-        return lease_free(&l, BOX_PARKED, e);
+    if (!saved->changed) {
+        int freed = lease_free(&l, BOX_PARKED, e);
+        return freed < 0 ? freed : journal_packs_clear(s->journal, e);
+    }
     struct lease_commit c = {
         .root = saved->id, .pin = meta->pin, .path = meta->path, .frees = true, .then = BOX_PARKED
     };

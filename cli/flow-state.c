@@ -94,7 +94,7 @@ static int fork_then_fresh(struct stack *s, const struct flow_up_options *o, str
 {
     int r = flow_fork(s, true, e);
     if (r == 0)
-        r = flow_clean(s, e);
+        r = flow_clean_all(s, e);
     return r < 0 ? r : flow_up_fresh(s, o, e);
 }
 
@@ -238,7 +238,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
     case BOX_MOVED_ASIDE:
         return flow_up_fresh(s, o, e);
     case BOX_PARKED:
-        r = flow_clean(s, e);
+        r = flow_clean_all(s, e);
         return r < 0 ? r : flow_up_fresh(s, o, e);
     case BOX_TRACKING:
         error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s does not exist yet: its first snapshot was not finished", s->name);

@@ -25,6 +25,12 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
     }
     if (s->record.state == BOX_TRACKING && s->record.path && strcmp(s->record.path, path) == 0)
         return 0; /* goes on: the packs that were sent are known */
+    if (s->record.state == BOX_TRACKING && box_record_in_doubt(&s->record)) {
+        error_say(e, ERROR_DOUBT, -EINPROGRESS, "whether %s was created of %s is not known yet", s->name,
+                  s->record.path);
+        return error_hint(e, "ag-box track %s %s goes on with it", s->name, s->record.path);
+    }
+    flow_drop_hold(s); /* of another directory's attempt */
 
     struct box_record *b = &s->record;
     r = flow_aside_retire(s, e);
@@ -84,7 +90,7 @@ int flow_track(struct stack *s, const char *path, struct error *e)
     enum box_state state = s->record.state;
     if (state == BOX_FULL_HELD && s->record.path && strcmp(s->record.path, path) == 0) {
         ui_line(s->ui, "%s is tracked already, here", s->name);
-        return 0;
+        return mounts_ensure_daemon(s, e);
     }
     if (state != BOX_NONE && state != BOX_TRACKING && state != BOX_PARKED && state != BOX_MOVED_ASIDE) {
         error_say(e, ERROR_BUSY, -EEXIST, "box %s is on this node already, at %s", s->name,
@@ -93,7 +99,9 @@ int flow_track(struct stack *s, const char *path, struct error *e)
     }
     struct lease l;
     flow_lease(s, &l);
-    int r = begin(s, &l, path, e);
+    int r = state == BOX_PARKED ? flow_clean_all(s, e) : 0;
+    if (r == 0)
+        r = begin(s, &l, path, e);
     if (r == 0)
         r = project_make_home(s, path, e);
     if (r == 0)

@@ -5,6 +5,7 @@
 #include "cli/place.h"
 #include "cli/project.h"
 #include "fusefs/joins.h"
+#include "fusefs/overlay.h"
 #include "index/base/clock.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
@@ -101,6 +102,10 @@ static int acquire(struct going_up *u, struct error *e)
                                 { .run = take_hold, .arg = u },
                                 { .run = take_snapshot, .arg = u } };
     r = together_run(calls, foreign ? 2 : 3, e);
+    if (r < 0 && s->record.state != BOX_ACQUIRED && !box_record_in_doubt(&s->record)) {
+        flow_drop_hold(s); /* the lease went to somebody else */
+        stack_save_record(s, NULL);
+    }
     if (r < 0 || memcmp(&u->root, &u->head.root, sizeof(u->root)) == 0)
         return r;
     u->root = u->head.root; /* somebody has committed between our look and our lease */
@@ -180,7 +185,7 @@ static int join_names(struct stack *s, struct view *v, struct error *e)
     _cleanup_close_ int root = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r = root < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", tree) : joins_make(root, groups, count, e);
     links_free(groups, count);
-    return r;
+    return r < 0 ? r : overlay_sync(tree, e); /* once the journal says mounted, walkers rely on them */
 }
 
 static void tell(struct going_up *u, const struct snapshot *n)
@@ -236,7 +241,8 @@ static void give_back(struct going_up *u)
     struct stack *s = u->stack;
     struct error ignored = { 0 };
     flow_throw_away(s, &ignored);
-    if (lease_free(&u->lease, BOX_NONE, &ignored) < 0) {
+    store_resume(s->store); /* after Ctrl-C */
+    if (lease_free(&u->lease, s->record.aside ? BOX_MOVED_ASIDE : BOX_NONE, &ignored) < 0) {
         ui_warn(s->ui, "the lease of %s could not be given back (%s); `ag-box park %s` will", s->name, ignored.text,
                 s->name);
         return;

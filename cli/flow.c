@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #define HEAD_LOCK_WAIT_MS 10000
 
@@ -109,13 +110,34 @@ int flow_throw_away(struct stack *s, struct error *e)
     return r;
 }
 
+static void tell_user(struct stack *s, pid_t pid)
+{
+    char name[32], program[32] = "?";
+    snprintf(name, sizeof(name), "/proc/%d/comm", (int)pid);
+    FILE *f = fopen(name, "re");
+    if (f && fgets(program, sizeof(program), f))
+        program[strcspn(program, "\n")] = '\0';
+    if (f)
+        fclose(f);
+    ui_warn(s->ui,
+            "%s is still mounted for %d %s, in another mount namespace: upper layer and hold stay until that ends",
+            s->name, (int)pid, program);
+}
+
 int flow_clean(struct stack *s, struct error *e)
 {
+    pid_t user = 0;
     int r = stashing_take(s, e);
     if (r == 0)
         r = flow_aside_settle(s, e);
     if (r == 0)
         r = mounts_down(s, true, e);
+    if (r == 0 && s->record.upper[0])
+        r = mounts_used(s, &user, e);
+    if (user) {
+        tell_user(s, user);
+        return stack_save_record(s, e);
+    }
     if (r == 0 && s->record.upper[0])
         r = remove_tree(s->box_dir, s->record.upper, e);
     if (r == 0 && s->record.full)
@@ -134,4 +156,13 @@ int flow_clean(struct stack *s, struct error *e)
     r = flow_set_state(s, s->record.aside ? BOX_MOVED_ASIDE : BOX_NONE, e);
     /* A plain home was committed with the project, and only the box ever had it open. */
     return r == 0 && full ? remove_tree(s->box_dir, "home", e) : r;
+}
+
+int flow_clean_all(struct stack *s, struct error *e)
+{
+    int r = flow_clean(s, e);
+    if (r < 0 || s->record.state == BOX_NONE || s->record.state == BOX_MOVED_ASIDE)
+        return r;
+    error_say(e, ERROR_BUSY, -EBUSY, "what was parked of %s is still mounted in another mount namespace", s->name);
+    return error_hint(e, "end what uses it there, or take %s up on another node", s->name), -EBUSY;
 }

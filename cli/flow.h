@@ -60,7 +60,10 @@ int flow_verify(struct stack *s, const struct snapshot_id *id, struct error *e);
 void flow_drop_hold(struct stack *s);
 /* An upper that nobody has seen yet (acquired, preparing), and its mounts. Does not store the record. */
 int flow_throw_away(struct stack *s, struct error *e);
-int flow_clean(struct stack *s, struct error *e); /* P8, from parked; idempotent */
+/* P8, from parked; idempotent. While another mount namespace shows the overlay, the state, the upper and the hold stay;
+ * that is said, and no error. */
+int flow_clean(struct stack *s, struct error *e);
+int flow_clean_all(struct stack *s, struct error *e); /* then it is -EBUSY ERROR_BUSY: before the box comes up anew */
 /* n becomes a snapshot of its own with the same tree: new id, this parent and meta, this node and lease; PUT, not
  * committed. */
 int flow_derive(struct stack *s, const struct snapshot_id *parent, const struct meta *meta, struct snapshot *n,

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #define DAEMON_START_MS 60000
 #define DAEMON_STOP_MS 10000
@@ -56,30 +57,37 @@ static struct overlay overlay_of(const struct paths *p)
     };
 }
 
-/* found: something is mounted at path; ours: of this type. */
-static int look_at(const char *path, const char *type, bool *found, bool *ours, struct error *e)
+/* found: something is mounted at path; ours: of this type, and this box's. */
+static int look_at(const char *path, const char *type, const char *source, bool *found, bool *ours, struct error *e)
 {
     struct mount_found m;
     int r = mount_find(path, &m, NULL);
     if (r < 0 && r != -ENOENT)
         return mount_find(path, &m, e);
     *found = r == 0;
-    *ours = r == 0 && strcmp(m.type, type) == 0;
+    *ours = r == 0 && strcmp(m.type, type) == 0 && strcmp(m.source, source) == 0;
     return 0;
+}
+
+/* Without its supervisor and daemon a FUSE file system stays mounted, and answers nothing for ever. */
+static bool is_dead(const char *lower)
+{
+    struct statfs st;
+    return statfs(lower, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
     bool lower = false, tree = false, shown = false, is_fuse = false, is_overlay = false, is_shown = false;
-    int r = look_at(p.lower, "fuse.ag-box", &lower, &is_fuse, e);
+    int r = look_at(p.lower, "fuse.ag-box", p.source, &lower, &is_fuse, e);
     if (r == 0)
-        r = look_at(p.tree, "overlay", &tree, &is_overlay, e);
+        r = look_at(p.tree, "overlay", p.source, &tree, &is_overlay, e);
     if (r == 0 && s->record.path)
-        r = look_at(s->record.path, "overlay", &shown, &is_shown, e);
+        r = look_at(s->record.path, "overlay", p.source, &shown, &is_shown, e);
     if (r < 0)
         return r;
-    if (is_fuse && is_overlay)
+    if (is_fuse && is_overlay && !is_dead(p.lower))
         *ret = is_shown ? MOUNTS_SHOWN : MOUNTS_TREE;
     else
         *ret = lower || tree || is_shown ? MOUNTS_PARTLY : MOUNTS_NONE;
@@ -93,6 +101,17 @@ int mounts_start_daemon(struct stack *s, struct error *e)
     return r < 0 ? r : spawn_daemon("boxfs", s->name, log, NULL, e);
 }
 
+/* A journal that names an upper is never found without one, whatever the power does. */
+static int make_upper(struct stack *s, const struct overlay *o, const char *layers, struct error *e)
+{
+    int r = overlay_make_upper(o, e);
+    if (r < 0)
+        return r;
+    _cleanup_close_ int fd = open(layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || fsync(fd) < 0 || fsync(s->box_dir) < 0 ? error_set(e, ERROR_FAILED, -errno, "fsync %s", layers)
+                                                            : 0;
+}
+
 int mounts_up(struct stack *s, bool fresh, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
@@ -104,7 +123,7 @@ int mounts_up(struct stack *s, bool fresh, struct error *e)
     if (r == 0)
         r = fd_make_directories(layers, 0700, e);
     if (r == 0 && fresh)
-        r = overlay_make_upper(&o, e);
+        r = make_upper(s, &o, layers, e);
     if (r < 0)
         return r;
     crash_point("mount-upper.after");
@@ -144,25 +163,32 @@ int mounts_show(struct stack *s, struct error *e)
 }
 
 /* type: what must be mounted there; anything else is not ours to take away. */
-static int take_away(const char *path, const char *type, bool detach, struct error *e)
+static int take_away(const char *path, const char *type, const char *source, bool detach, struct error *e)
 {
     bool found, ours = false;
-    int r = path ? look_at(path, type, &found, &ours, e) : 0;
+    int r = path ? look_at(path, type, source, &found, &ours, e) : 0;
     return r == 0 && ours ? mount_unmount(path, detach, e) : r;
 }
 
 int mounts_down(struct stack *s, bool detach, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
-    int r = take_away(s->record.path, "overlay", detach, e);
+    int r = take_away(s->record.path, "overlay", p.source, detach, e);
     crash_point("unmount-bind.after");
     if (r == 0)
-        r = take_away(p.tree, "overlay", detach, e);
+        r = take_away(p.tree, "overlay", p.source, detach, e);
     crash_point("unmount-overlay.after");
     if (r == 0)
-        r = take_away(p.lower, "fuse.ag-box", detach, e);
+        r = take_away(p.lower, "fuse.ag-box", p.source, detach, e);
     crash_point("unmount-lower.after");
     return r;
+}
+
+int mounts_used(struct stack *s, pid_t *ret, struct error *e)
+{
+    char layer[sizeof(s->record.upper) + 16];
+    snprintf(layer, sizeof(layer), "/%s/upper", s->record.upper);
+    return mount_seen_anywhere("overlay", layer, ret, e);
 }
 
 int mounts_reach(struct stack *s, struct error *e)

@@ -11,6 +11,8 @@
 
 #include "cli/stack.h"
 
+#include <sys/types.h>
+
 enum mounts_state {
     MOUNTS_NONE,   /* nothing is mounted */
     MOUNTS_PARTLY, /* something is, but the tree is not usable */
@@ -26,6 +28,9 @@ int mounts_reach(struct stack *s, struct error *e);
 /* Takes all of it away again. detach: also when it is in use (what uses it keeps it until it ends). Absent parts are
  * fine. */
 int mounts_down(struct stack *s, bool detach, struct error *e);
+
+/* A process whose mount namespace still shows the overlay on the record's upper layer (rule P8); 0: none. */
+int mounts_used(struct stack *s, pid_t *ret, struct error *e);
 
 /* Before a lease is asked for: may the tree be shown at path? -EBUSY, ERROR_BUSY with the reason. */
 int mounts_check_point(const char *path, struct error *e);

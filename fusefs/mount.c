@@ -99,7 +99,6 @@ struct search {
     unsigned count;
     char *first;
     size_t size;
-    dev_t device;
 };
 
 /* Later lines are mounted over earlier ones at the same path. */
@@ -151,10 +150,14 @@ int mount_count_below(const char *path, unsigned *ret, char *ret_first, size_t s
     return r;
 }
 
-static int match_device(void *arg, const struct mount_line *m)
+struct sought {
+    const char *type, *option;
+};
+
+static int match_option(void *arg, const struct mount_line *m)
 {
-    struct search *s = arg;
-    return m->device == s->device;
+    const struct sought *s = arg;
+    return strcmp(m->type, s->type) == 0 && strstr(m->super_options, s->option) != NULL;
 }
 
 struct seen_namespace {
@@ -180,20 +183,21 @@ static bool new_namespace(struct seen_namespace **seen, const char *pid)
     return true;
 }
 
-int mount_seen_anywhere(dev_t device, bool *ret, struct error *e)
+int mount_seen_anywhere(const char *type, const char *option, pid_t *ret, struct error *e)
 {
     DIR *proc = opendir("/proc");
     if (!proc)
         return error_set(e, ERROR_FAILED, -errno, "open /proc");
-    struct search s = { .device = device };
+    struct sought sought = { type, option };
     struct seen_namespace *seen = NULL, *n, *next;
-    bool found = false;
+    pid_t found = 0;
     for (struct dirent *d; !found && (d = readdir(proc));) {
         if (d->d_name[0] < '1' || d->d_name[0] > '9' || !new_namespace(&seen, d->d_name))
             continue;
         char path[64];
         snprintf(path, sizeof(path), "/proc/%.16s/mountinfo", d->d_name);
-        found = mount_each(path, match_device, &s, NULL) > 0; /* an error: the process has ended */
+        if (mount_each(path, match_option, &sought, NULL) > 0) /* an error: the process has ended */
+            found = (pid_t)strtol(d->d_name, NULL, 10);
     }
     HASH_ITER (hh, seen, n, next) {
         HASH_DEL(seen, n);

@@ -39,8 +39,9 @@ int mount_find(const char *path, struct mount_found *ret, struct error *e);
 /* How many mounts there are below path, itself not counted; the first one's path in ret_first (size bytes; may be
  * NULL). */
 int mount_count_below(const char *path, unsigned *ret, char *ret_first, size_t size, struct error *e);
-/* Whether any process's mount namespace shows a mount of this device: then it is still in use (rule P8). */
-int mount_seen_anywhere(dev_t device, bool *ret, struct error *e);
+/* A process whose mount namespace shows a mount of this type with `option` somewhere in its file system's options: then
+ * it is still in use (rule P8), though it was unmounted here. 0: none. */
+int mount_seen_anywhere(const char *type, const char *option, pid_t *ret, struct error *e);
 
 /*
  * Mounts the file system behind the /dev/fuse descriptor fd: read-only, nosuid, nodev, permissions checked by the

@@ -101,13 +101,11 @@ static void a_bind_can_be_read_only_by_itself(void **state)
 static void a_mount_in_another_namespace_is_seen(void **state)
 {
     struct error e = { 0 };
-    struct stat st;
     int ready[2], done[2];
-    bool seen;
+    pid_t seen;
     char byte;
     mkdir("shared", 0700);
-    assert_int_equal(mount("test", at("shared"), "tmpfs", 0, NULL), 0);
-    stat("shared", &st);
+    assert_int_equal(mount("test", at("shared"), "tmpfs", 0, "nr_inodes=4711"), 0);
     assert_true(pipe(ready) == 0 && pipe(done) == 0);
     pid_t pid = fork();
     if (pid == 0) {
@@ -119,12 +117,12 @@ static void a_mount_in_another_namespace_is_seen(void **state)
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(mount_unmount(at("shared"), false, &e), 0);
-    assert_int_equal(mount_seen_anywhere(st.st_dev, &seen, &e), 0);
-    assert_true(seen);
+    assert_int_equal(mount_seen_anywhere("tmpfs", "nr_inodes=4711", &seen, &e), 0);
+    assert_int_equal(seen, pid);
     close(done[1]);
     waitpid(pid, NULL, 0);
-    assert_int_equal(mount_seen_anywhere(st.st_dev, &seen, &e), 0);
-    assert_false(seen);
+    assert_int_equal(mount_seen_anywhere("tmpfs", "nr_inodes=4711", &seen, &e), 0);
+    assert_int_equal(seen, 0);
     close(done[0]);
     close(ready[0]);
     close(ready[1]);
