@@ -124,6 +124,18 @@ static void tell_user(struct stack *s, pid_t pid)
             s->name, (int)pid, program);
 }
 
+/* What is half gone is no upper any more, from which the stash would take what it has, as it no longer is. */
+static int remove_upper(struct stack *s, struct error *e)
+{
+    _cleanup_close_ int layers = openat(s->box_dir, s->record.upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (layers < 0 && errno == ENOENT)
+        return 0;
+    if (layers < 0 || (renameat(layers, "upper", layers, "removed") < 0 && errno != ENOENT))
+        return error_set(e, ERROR_FAILED, -errno, "set %s aside", s->record.upper);
+    crash_point("upper-removing.after");
+    return remove_tree(s->box_dir, s->record.upper, e);
+}
+
 int flow_clean(struct stack *s, struct error *e)
 {
     pid_t user = 0;
@@ -139,7 +151,7 @@ int flow_clean(struct stack *s, struct error *e)
         return stack_save_record(s, e);
     }
     if (r == 0 && s->record.upper[0])
-        r = remove_tree(s->box_dir, s->record.upper, e);
+        r = remove_upper(s, e);
     if (r == 0 && s->record.full)
         r = mounts_stop_daemon(s, e);
     if (r == 0 && s->record.full && s->record.path)
