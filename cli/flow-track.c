@@ -12,6 +12,17 @@
 #include <errno.h>
 #include <stdio.h>
 
+/* What this node knows to be in the store was there for an earlier box of this name, or under an earlier hold. */
+static int forget_earlier(struct stack *s, struct error *e)
+{
+    int r = stack_content(s, e);
+    if (r == 0)
+        r = cache_known_clear(s->cache, e);
+    if (r == 0)
+        r = journal_stat_clear(s->journal, e);
+    return r < 0 ? r : journal_packs_clear(s->journal, e);
+}
+
 /* Steps 1 and 2: nobody has a box of this name, and from here on the journal knows of the attempt. */
 static int begin(struct stack *s, struct lease *l, const char *path, struct error *e)
 {
@@ -34,6 +45,8 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
 
     struct box_record *b = &s->record;
     r = flow_aside_retire(s, e);
+    if (r == 0)
+        r = forget_earlier(s, e);
     if (r < 0)
         return r;
     free(b->path);

@@ -202,9 +202,7 @@ static int save_once(struct stack *s, const struct saving_config *c, const struc
         r = s->record.upper[0] ? walk_upper(&w, rules, &stats, e) : walk_full(&w, rules, &stats, e);
         if (r == 0)
             r = finish(&w, &stats, ret, e);
-        int committed = journal_stat_commit(s->journal, r < 0 ? NULL : e);
-        if (r == 0)
-            r = committed;
+        r = journal_stat_end(s->journal, r, e);
     }
     save_free(w.save);
     return r;

@@ -567,9 +567,9 @@ int journal_stat_begin(struct journal *j, struct error *e)
     return sql_begin(j->stat, e);
 }
 
-int journal_stat_commit(struct journal *j, struct error *e)
+int journal_stat_end(struct journal *j, int r, struct error *e)
 {
-    return sql_end(j->stat, 0, e);
+    return sql_end(j->stat, r, e);
 }
 
 int journal_stat_clear(struct journal *j, struct error *e)

@@ -144,6 +144,10 @@ int journal_stat_find(struct journal *j, struct bytes path, const struct stat_ke
                       struct error *e); /* -ENOENT: unknown or changed */
 int journal_stat_put(struct journal *j, struct bytes path, const struct stat_key *k, struct bytes record,
                      struct error *e);
-int journal_stat_begin(struct journal *j, struct error *e); /* one transaction around many puts */
-int journal_stat_commit(struct journal *j, struct error *e);
+/*
+ * One transaction around the puts of a walk. A record names packs, and is true only once the store has them: the end
+ * of a walk that failed (r < 0) takes its records back. Returns r, or what else failed.
+ */
+int journal_stat_begin(struct journal *j, struct error *e);
+int journal_stat_end(struct journal *j, int r, struct error *e);
 int journal_stat_clear(struct journal *j, struct error *e);

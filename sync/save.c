@@ -128,9 +128,9 @@ static void count(struct totals *t, const struct entry *n, int sign)
         t->bytes += sign * (int64_t)n->size;
 }
 
-/* Takes the base's entry out of the totals. same: one to compare with it, or NULL; 1 if they are equal, and nothing was
- * taken out. */
-static int count_base_entry(struct save *s, struct bytes key, const struct entry *same, struct error *e)
+/* Takes the base's entry out of the totals. same: one to compare with it, or NULL; 1 if they are equal: nothing was
+ * taken out, and same has the base's content now. */
+static int count_base_entry(struct save *s, struct bytes key, struct entry *same, struct error *e)
 {
     if (!s->config.base_tree)
         return 0;
@@ -140,8 +140,12 @@ static int count_base_entry(struct save *s, struct bytes key, const struct entry
         return 0;
     if (r < 0)
         return r;
-    if (same && entry_same(same, &old))
+    if (same && entry_same(same, &old)) {
+        old.ctime_ns = same->ctime_ns; /* of the inode that was read */
+        entry_release(same);
+        entry_copy(&old, same);
         return 1;
+    }
     count(&s->totals, &old, -1);
     return 0;
 }
@@ -156,25 +160,28 @@ static int count_deleted(void *arg, uint64_t position, struct bytes key, const s
     return 0;
 }
 
-static int redeem(struct save *s, struct pending *p, struct bytes path, struct error *e)
+/* What was read, for the next walk. Where the base's record stays, that is it: of a tree that did not change nothing is
+ * sent. */
+static int remember(struct save *s, struct pending *p, struct bytes path, struct error *e)
 {
-    int r = push_ticket_redeem(s->push, mem_steal(p->ticket), &p->entry, e);
-    if (r < 0 || !s->config.push.journal)
-        return r;
-    return stat_cache_put(s->config.push.journal, path, &p->seen, &p->entry, e);
+    struct journal *j = s->config.push.journal;
+    return j ? stat_cache_put(j, path, &p->seen, &p->entry, e) : 0;
 }
 
 static int apply_put(struct save *s, struct pending *p, struct bytes path, struct error *e)
 {
     /* What had to be read may turn out to be what the base has: then its record stays (a walk leaves out what it knows
      * to be equal). */
-    bool may_stay = p->ticket && !p->seen.other_inode;
-    int r = p->ticket ? redeem(s, p, path, e) : 0;
+    bool was_read = p->ticket != NULL, may_stay = was_read && !p->seen.other_inode;
+    int r = was_read ? push_ticket_redeem(s->push, mem_steal(p->ticket), &p->entry, e) : 0;
     if (r < 0)
         return r;
-    r = count_base_entry(s, buf_bytes(&p->key), may_stay ? &p->entry : NULL, e);
-    if (r != 0)
-        return r < 0 ? r : 0;
+    int stays = count_base_entry(s, buf_bytes(&p->key), may_stay ? &p->entry : NULL, e);
+    if (stays < 0)
+        return stays;
+    r = was_read ? remember(s, p, path, e) : 0;
+    if (r < 0 || stays)
+        return r;
     count(&s->totals, &p->entry, 1);
     if (p->entry.type == ENTRY_LINK)
         linkset_put(s->links, path, p->entry.target);

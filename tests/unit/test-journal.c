@@ -207,7 +207,7 @@ static void a_damaged_stat_cache_is_thrown_away(void **state)
     _cleanup_(buf_release) struct buf got = { 0 };
     assert_int_equal(journal_stat_begin(p->j, NULL), 0);
     assert_int_equal(journal_stat_put(p->j, path, &k, (struct bytes){ (const uint8_t *)"record", 6 }, NULL), 0);
-    assert_int_equal(journal_stat_commit(p->j, NULL), 0);
+    assert_int_equal(journal_stat_end(p->j, 0, NULL), 0);
     reopen(p);
     assert_int_equal(journal_stat_find(p->j, path, &k, &got, NULL), 0);
     assert_string_equal(buf_string(&got), "record");
