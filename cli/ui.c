@@ -46,6 +46,25 @@ bool ui_json(const struct ui *ui)
     return ui->json;
 }
 
+/* Messages may hold what others named: their control characters do not reach a terminal, and JSON wants UTF-8. */
+static char *presentable(const char *text)
+{
+    bool clean = text_is_utf8(text, strlen(text));
+    for (const char *p = text; *p && clean; p++)
+        clean = (unsigned char)*p >= ' ' && *p != '\177';
+    if (clean)
+        return mem_strdup(text);
+    _cleanup_(buf_release) struct buf b = { 0 };
+    text_escape(&b, text, strlen(text));
+    return mem_strdup(buf_string(&b));
+}
+
+static json_t *message(const char *text)
+{
+    _cleanup_free_ char *shown = presentable(text);
+    return json_string(shown);
+}
+
 void ui_line(struct ui *ui, const char *fmt, ...)
 {
     if (ui->json)
@@ -85,17 +104,15 @@ void ui_warn(struct ui *ui, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    fprintf(stderr, "ag-box: warning: %s\n", text);
+    _cleanup_free_ char *shown = presentable(text);
+    fprintf(stderr, "ag-box: warning: %s\n", shown);
 
     json_t *list = json_object_get(ui->result, "warnings");
     if (!list) {
         list = json_array();
         json_object_set_new(ui->result, "warnings", list);
     }
-    struct buf escaped = { 0 };
-    text_escape(&escaped, text, strlen(text));
-    json_array_append_new(list, json_string(buf_string(&escaped)));
-    buf_release(&escaped);
+    json_array_append_new(list, json_string(shown));
 }
 
 void ui_field(struct ui *ui, const char *key, json_t *value)
@@ -211,16 +228,6 @@ bool ui_confirm(struct ui *ui, const char *question, const char *word)
     return strcmp(answer, word) == 0;
 }
 
-/* Messages may hold bytes of file names; JSON wants UTF-8. */
-static json_t *escaped_string(const char *text)
-{
-    if (text_is_utf8(text, strlen(text)))
-        return json_string(text);
-    _cleanup_(buf_release) struct buf b = { 0 };
-    text_escape(&b, text, strlen(text));
-    return json_string(buf_string(&b));
-}
-
 static void print_json(struct ui *ui, int r, const struct error *e)
 {
     _cleanup_(buf_release) struct buf out = { 0 };
@@ -230,9 +237,9 @@ static void print_json(struct ui *ui, int r, const struct error *e)
     if (r < 0) {
         json_object_set_new(object, "code", json_integer(error_exit_code(e->kind)));
         json_object_set_new(object, "kind", json_string(error_kind_name(e->kind)));
-        json_object_set_new(object, "message", escaped_string(e->text));
+        json_object_set_new(object, "message", message(e->text));
         if (e->hint[0])
-            json_object_set_new(object, "hint", escaped_string(e->hint));
+            json_object_set_new(object, "hint", message(e->hint));
     }
     json_object_update_missing(object, ui->result);
     json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -247,9 +254,10 @@ int ui_end(struct ui *ui, int r, const struct error *e)
         print_json(ui, r, e);
     if (r < 0 && !ui->json) {
         fflush(stdout);
-        fprintf(stderr, "ag-box: %s\n", e->text);
-        if (e->hint[0])
-            fprintf(stderr, "hint: %s\n", e->hint);
+        _cleanup_free_ char *text = presentable(e->text), *hint = presentable(e->hint);
+        fprintf(stderr, "ag-box: %s\n", text);
+        if (hint[0])
+            fprintf(stderr, "hint: %s\n", hint);
     }
     if (fflush(stdout) != 0 && r >= 0)
         return 1;
