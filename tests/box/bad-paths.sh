@@ -29,6 +29,6 @@ expect_exit 8 on a ag-box track other "$project/deep"
 expect_error "demo"
 expect_exit 2 on a ag-box track ../x "$project"
 expect_exit 2 on a ag-box track globals "$project"
-on a ag-box ls
+expect_exit 0 on a ag-box ls
 expect_output "demo"
 on a ag-box park demo

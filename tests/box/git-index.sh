@@ -14,6 +14,7 @@ for d in $(seq 20); do
 done
 echo '*.o' >"$project/.gitignore"
 echo '*.txt text' >"$project/.gitattributes"
+find "$project" -exec touch -d @1700000000 {} + # older than the index: nothing is racily clean (git's racy-git.txt)
 git -C "$project" init -q
 git -C "$project" add -A
 git -C "$project" -c user.name=t -c user.email=t@example.invalid commit -qm begin

@@ -19,7 +19,7 @@ on b sh -c "echo 'b went on' >'$project/b'"
 on b ag-box park demo
 expect_exit 3 on a ag-box park demo
 expect_error "fork"
-on a ag-box ls --snapshots demo
+expect_exit 0 on a ag-box ls --snapshots demo
 expect_output "fork:a-"
 fork=$(on a ag-box ls --snapshots demo --json | jq -r '.forks[0].id')
 on a ag-box restore demo --snapshot "$fork" "$WORK/forked"
