@@ -6,7 +6,7 @@
 PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config git fuse3 libfuse3-dev libcurl4-openssl-dev libsodium-dev libzstd-dev
 libsqlite3-dev libjansson-dev libexpat1-dev libseccomp-dev uthash-dev scdoc"
 PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sqlite3 bubblewrap tmux e2fsprogs util-linux
-mount procps psmisc iproute2 make"
+mount procps psmisc iproute2 make patch"
 # Where Debian has them: the formatter's version is fixed.
 PACKAGES_OPTIONAL="clang-format-14"
 
