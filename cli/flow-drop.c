@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/mounts.h"
 #include "cli/strays.h"
 #include "index/base/crash.h"
 #include "index/base/mem.h"
+#include "index/base/remove.h"
 #include "index/base/text.h"
 #include "sync/inventory.h"
 #include "sync/removal.h"
@@ -238,6 +240,40 @@ static int drop_box(struct stack *s, const struct flow_drop_options *o, struct e
     return 0;
 }
 
+/* Work here, of a box that is no more or another one now, is given up; of one that is this, it is in the way. */
+static int drop_work(struct stack *s, const struct flow_drop_options *o, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = lease_resolve(&l, &head, e);
+    if (r < 0)
+        return r;
+    if (outcome_standing(&s->record, &head) != LEASE_REPLACED) {
+        error_say(e, ERROR_BUSY, -EBUSY, "%s is here (%s)", s->name, box_state_name(s->record.state));
+        return error_hint(e, "ag-box park %s first", s->name), -EBUSY;
+    }
+    const char *directory = s->record.state == BOX_MOVING && s->record.aside ? s->record.aside : s->record.path;
+    _cleanup_free_ char *what =
+        s->record.full ? mem_printf("%s is a plain directory again, and stays", directory)
+                       : mem_printf("What was changed here of the %s that was dropped is deleted for good", s->name);
+    r = confirm(s, o, what, e);
+    if (r == 0)
+        r = mounts_down(s, true, e);
+    if (r == 0 && s->record.upper[0])
+        r = remove_tree(s->box_dir, s->record.upper, e);
+    if (r == 0 && s->record.full)
+        r = mounts_stop_daemon(s, e);
+    if (r < 0)
+        return r;
+    flow_drop_hold(s);
+    s->record.upper[0] = '\0';
+    r = forget(s, e);
+    if (r == 0)
+        ui_line(s->ui, "the work of %s here is forgotten", s->name);
+    return r;
+}
+
 int flow_drop(struct stack *s, const struct flow_drop_options *o, struct error *e)
 {
     if (o->fork)
@@ -259,13 +295,14 @@ int flow_drop(struct stack *s, const struct flow_drop_options *o, struct error *
     case BOX_FENCED:
         error_say(e, ERROR_BUSY, -EBUSY, "%s has work here whose lease was lost", s->name);
         return error_hint(e, "ag-box park %s makes it a fork; --fork drops that", s->name), -EBUSY;
-    case BOX_ACQUIRED:
-    case BOX_PREPARING:
-    case BOX_FILLING:
     case BOX_FULL_HELD:
     case BOX_MOUNTED:
     case BOX_PARKING:
     case BOX_MOVING:
+        return drop_work(s, o, e);
+    case BOX_ACQUIRED:
+    case BOX_PREPARING:
+    case BOX_FILLING:
     case BOX_STATE_COUNT:
         break;
     }
