@@ -98,8 +98,9 @@ static int fork_then_fresh(struct stack *s, const struct flow_up_options *o, str
     return r < 0 ? r : flow_up_fresh(s, o, e);
 }
 
-/* After a crash or reboot: the same upper over its own base (rule O4), also without the store. */
-static int remount(struct stack *s, const struct flow_up_options *o, struct error *e)
+/* After a crash or reboot: the same upper over its own base (rule O4), also without the store. Not when its lease turns
+ * out to be lost: then it is fenced. */
+static int remount(struct stack *s, struct error *e)
 {
     struct error why = { 0 };
     int verified = verify_lease(s, &why);
@@ -108,7 +109,7 @@ static int remount(struct stack *s, const struct flow_up_options *o, struct erro
         return verified;
     }
     if (s->record.state == BOX_FENCED)
-        return fork_then_fresh(s, o, e);
+        return 0;
     int r = mounts_down(s, true, e);
     if (r == 0)
         r = mounts_up(s, false, e);
@@ -130,8 +131,10 @@ static int up_mounted(struct stack *s, const struct flow_up_options *o, struct e
         return r;
     if (mounted == MOUNTS_SHOWN)
         return already_up(s);
-    if (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY)
-        return remount(s, o, e);
+    if (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY) {
+        r = remount(s, e);
+        return r == 0 && s->record.state == BOX_FENCED ? fork_then_fresh(s, o, e) : r;
+    }
     r = flow_show(s, e);
     return r < 0 ? r : already_up(s);
 }
@@ -300,10 +303,13 @@ static int park_mine(struct stack *s, struct error *e)
 static int park_fenced(struct stack *s, struct error *e)
 {
     int r = flow_fork(s, true, e);
+    bool kept = !snapshot_id_none(&s->record.fork);
     if (r == 0)
         r = flow_clean(s, e);
     if (r < 0)
         return r;
+    if (!kept)
+        return error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost; nothing had been changed here", s->name);
     error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost; the work here is kept as a fork", s->name);
     error_hint(e, "ag-box ls --snapshots %s lists it; restore it, or make it the line with up --from", s->name);
     return -ESTALE;
@@ -386,8 +392,10 @@ int flow_snapshot(struct stack *s, struct error *e)
     case BOX_MOUNTED:
         r = mounts_look(s, &mounted, e);
         if (r == 0 && (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY))
-            r = remount(s, &(struct flow_up_options){ 0 }, e);
-        return r < 0 ? r : snapshot_mine(s, e);
+            r = remount(s, e);
+        if (r < 0)
+            return r;
+        return s->record.state == BOX_FENCED ? flow_fork(s, false, e) : snapshot_mine(s, e);
     case BOX_FULL_HELD:
         return snapshot_mine(s, e);
     case BOX_FENCED:
