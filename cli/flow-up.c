@@ -295,6 +295,8 @@ int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error
         r = acquire(&u, e);
     if (r == 0 && o->from)
         r = commit_from(&u, o->from, e);
+    if (r == 0 && o->from)
+        r = take_hold(&u, e); /* of the tree that is mounted, not of the one that was the head's */
     if (r == 0) {
         phase(&u, "lease");
         r = come_up(&u, e);

@@ -44,6 +44,8 @@ int flow_ended(const struct stack *s, const char *command, int r, struct error *
     if (r < 0 && e && e->kind == ERROR_INTERRUPTED && s->name[0] && s->journal)
         error_hint(e, "%s is in state %s here, and nothing is lost; `ag-box %s %s` goes on", s->name,
                    box_state_name(s->record.state), command, s->name);
+    else if (r < 0 && e && !e->hint[0] && (s->record.state == BOX_PARKING || s->record.state == BOX_MOVING))
+        error_hint(e, "nothing is lost: `ag-box park %s` goes on, `ag-box up %s` calls the park off", s->name, s->name);
     return r;
 }
 

@@ -98,6 +98,8 @@ static int take_plain(struct stack *s, const struct exclude *rules, struct stash
 
 int stashing_take(struct stack *s, struct error *e)
 {
+    if (!s->record.upper[0] && !(s->record.full && s->record.aside))
+        return 0;
     _cleanup_(view_close) struct view committed = { 0 };
     struct meta meta = { 0 };
     struct exclude *rules = NULL;
