@@ -25,6 +25,18 @@ static int snapshot_one(struct cmd_context *c, const char *name, struct error *e
     return flow_ended(&s, "snapshot", r, e);
 }
 
+/* The timer is what passes here regularly: a directory that was moved aside has its time, whatever its box does. */
+static void sweep_parked(struct cmd_context *c, const char *name)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    struct error ignored = { 0 }; /* somebody works on it */
+    int r = stack_open(&s, c->config, c->ui, &ignored);
+    if (r == 0)
+        r = stack_box(&s, name, false, &ignored);
+    if (r == 0 && (s.record.state == BOX_NONE || s.record.state == BOX_MOVED_ASIDE))
+        flow_aside_sweep(&s);
+}
+
 struct active {
     struct cmd_context *context;
     unsigned active, failed;
@@ -42,8 +54,11 @@ static int snapshot_active(void *arg, const char *name, struct error *e)
     int r = stack_peek(&look, name, &why);
     enum box_state state = look.record.state;
     stack_close(&look);
-    if (r == 0 && state != BOX_MOUNTED && state != BOX_FULL_HELD && state != BOX_FENCED)
+    if (r == 0 && state != BOX_MOUNTED && state != BOX_FULL_HELD && state != BOX_FENCED) {
+        if (state == BOX_NONE || state == BOX_MOVED_ASIDE)
+            sweep_parked(a->context, name);
         return 0;
+    }
     a->active++;
     if (r == 0)
         r = snapshot_one(a->context, name, &why);

@@ -382,6 +382,18 @@ static int snapshot_mine(struct stack *s, struct error *e)
     return s->record.state == BOX_FENCED ? flow_fork(s, false, e) : flow_snapshot_held(s, e);
 }
 
+/* A lease with no work under it yet. */
+static int renew_only(struct stack *s, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    int r = lease_renew(&l, e);
+    if (r == 0)
+        ui_line(s->ui, "%s: the lease is renewed; there is no work to save (%s)", s->name,
+                box_state_name(s->record.state));
+    return r;
+}
+
 int flow_snapshot(struct stack *s, struct error *e)
 {
     int r = flow_resolve(s, e);
@@ -406,10 +418,11 @@ int flow_snapshot(struct stack *s, struct error *e)
         if (snapshot_id_none(&s->record.committed))
             return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not here", s->name);
         break;
-    case BOX_TRACKING:
     case BOX_ACQUIRED:
     case BOX_PREPARING:
     case BOX_FILLING:
+        return renew_only(s, e);
+    case BOX_TRACKING:
     case BOX_PARKING:
     case BOX_MOVING:
     case BOX_MOVED_ASIDE:

@@ -33,6 +33,8 @@ expect_same_tree "$WORK/restored" "$WORK/model"
 # Killed on the way: the next `up` goes on; killed after the rename: it is there.
 expect_exit 137 on a env AGBOX_CRASH_AT=up:fill-file.after#4 ag-box up demo --full
 expect_state a demo filling
+expect_exit 0 on a ag-box snapshot demo
+expect_output "renewed"
 on a ag-box up demo
 expect_same_tree "$project" "$WORK/model"
 expect_exit 0 on a ag-box park demo

@@ -31,7 +31,7 @@ on a ag-box park demo
 [ "$(aside | wc -l)" = 2 ] || fail "not two of them: $(aside)"
 days_later
 expect_exit 137 on a env AGBOX_CRASH_AT=park:aside-removing.after ag-box park demo
-on a ag-box park demo
+on a ag-box snapshot --active # what a timer runs
 [ -z "$(aside)" ] || fail "still there after 8 days: $(aside)"
 expect_state a demo none
 
