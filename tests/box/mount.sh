@@ -80,11 +80,11 @@ wait "$foreground"
 [ "$(holds)" = 0 ] || fail "the hold stays"
 
 # Or until it is interrupted.
-on b ag-box mount --foreground demo "$point" >"$WORK/said" &
+{ on b ag-box mount --foreground demo "$point" >"$WORK/said" || echo $? >"$WORK/code"; } &
 foreground=$!
 read -r line <"$WORK/said"
 kill -TERM "$(pgrep -f "^ag-box mount --foreground demo $point")"
-code=0; wait "$foreground" || code=$?
-[ "$code" = 130 ] || fail "exit $code of an interrupted mount"
+wait "$foreground"
+[ "$(cat "$WORK/code")" = 130 ] || fail "exit $(cat "$WORK/code") of an interrupted mount"
 [ "$(holds)" = 0 ] || fail "the hold stays"
 expect_clean b

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# restore and up --full that are stopped on the way end at once with 130, say what they leave, and leave what they say: a
+# restore no hold; a fill what it has fetched, for the next up.
+. "$TESTS/lib.sh"
+
+store fault
+node a
+node b
+project="$WORK/project"; mkdir "$project"
+for i in $(seq 24); do head -c 1000000 /dev/urandom >"$project/$i"; done
+on a ag-box track demo "$project"
+on a cp -a "$project" "$WORK/model"
+on a ag-box park demo
+stop() { # stop COMMAND...: TERM once content arrives
+    echo 0 >"$WORK/code"
+    { on b ag-box "$@" >"$WORK/said" 2>&1 || echo $? >"$WORK/code"; } &
+    fault await --op GET --key 'box/demo/pack/*' --times 2 --timeout 30
+    kill -TERM "$(pgrep -f "^ag-box $*")"
+    wait $!
+    cat "$WORK/said"
+    [ "$(cat "$WORK/code")" = 130 ] || fail "exit $(cat "$WORK/code"), not 130"
+}
+
+fault bandwidth 40M
+fault reset
+stop restore demo "$WORK/restored"
+grep -q "holds what was written until then" "$WORK/said" || fail "it does not say what it left"
+[ -z "$(fault keys box/demo/hold)" ] || fail "the hold stays"
+
+fault reset
+on b rm -rf "$WORK/node/b/state/cache"
+stop up demo --full
+grep -q "goes on" "$WORK/said" || fail "it does not say what can be done"
+expect_state b demo filling
+expect_exit 3 on a ag-box up demo # the lease is still b's
+fault bandwidth 0
+on b ag-box up demo
+expect_state b demo full-held
+expect_same_tree "$project" "$WORK/model"
+on b ag-box park demo
