@@ -30,6 +30,11 @@ expect_output ': exit 3'
 expect_output '| some reason'
 expect_output 'again: tests/run'
 
+test_file telling '# tells: last-line' 'echo first; echo 3 of 3'
+runs 0 '2 passed, 0 failed, 0 skipped' good.sh telling.sh
+expect_output 'telling: 3 of 3'
+! grep -qE 'fine|first' "$WORK/output" || fail "a test told more than it was asked to"
+
 test_file lib-fails '. "$TESTS/lib.sh"' 'false' 'true'
 runs 1 '0 passed, 1 failed, 0 skipped' lib-fails.sh
 expect_output 'failed at lib-fails.sh:2: false'
