@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define IDLE_MS 30000 /* a connection that says nothing for so long is closed */
+#define IDLE_MS 30000 /* a connection that says, or takes, nothing for so long is closed */
 
 struct control {
     const struct control_handler *handlers;
@@ -163,6 +163,8 @@ static void start_connection(struct control *c, int fd)
 {
     struct connection *x = mem_new(1, sizeof(*x));
     *x = (struct connection){ c, fd };
+    const struct timeval patience = { .tv_sec = IDLE_MS / 1000 };
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     pthread_t thread;
     bool started = false;
     pthread_mutex_lock(&c->lock);
@@ -263,7 +265,7 @@ void control_stop(struct control *c)
     c->stopped = true;
     for (unsigned i = 0; i < CONTROL_CONNECTIONS; i++)
         if (c->connections[i] >= 0)
-            shutdown(c->connections[i], SHUT_RDWR);
+            shutdown(c->connections[i], SHUT_RD); /* who is being answered still is: `stop`, above all */
     while (c->count > 0)
         pthread_cond_wait(&c->gone, &c->lock);
     pthread_mutex_unlock(&c->lock);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -41,8 +42,21 @@ static int flood(void *arg, const json_t *request, json_t *answer, struct error 
     return 0;
 }
 
+static sem_t ending;
+
+/* Answers a moment after control_stop, which the test calls now, took the socket away. */
+static int end(void *arg, const json_t *request, json_t *answer, struct error *e)
+{
+    sem_post(&ending);
+    for (unsigned i = 0; i < 10000 && access(path, F_OK) == 0; i++)
+        usleep(1000);
+    usleep(50000);
+    json_object_set_new(answer, "last", json_true());
+    return 0;
+}
+
 static const struct control_handler handlers[] = {
-    { "echo", echo }, { "refuse", refuse }, { "flood", flood }, { NULL, NULL }
+    { "echo", echo }, { "refuse", refuse }, { "flood", flood }, { "end", end }, { NULL, NULL }
 };
 
 /* In a directory whose path is longer than a socket's address. */
@@ -119,6 +133,24 @@ static void other_users_are_not_heard(void **state)
     *state = NULL;
 }
 
+/* What `stop` is answered with. Fails if control_stop shuts connections down both ways. */
+static void who_ends_the_daemon_is_answered(void **state)
+{
+    int status;
+    sem_init(&ending, 0, 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        json_t *answer = NULL;
+        int r = call("end", "", &answer, NULL);
+        _exit(r == 0 && json_is_true(json_object_get(answer, "last")) ? 0 : 1);
+    }
+    sem_wait(&ending);
+    control_stop(control);
+    control = NULL;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 static void nobody_there_is_said(void **state)
 {
     struct error e = { 0 };
@@ -134,6 +166,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(answers_and_errors_come_back_as_they_were_set, start, stop),
         cmocka_unit_test_setup_teardown(sizes_are_bounded_both_ways, start, stop),
         cmocka_unit_test_setup_teardown(other_users_are_not_heard, start, stop),
+        cmocka_unit_test_setup_teardown(who_ends_the_daemon_is_answered, start, stop),
         cmocka_unit_test(nobody_there_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
