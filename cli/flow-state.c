@@ -36,7 +36,21 @@ static int fence(struct stack *s, struct error *e)
     return flow_set_state(s, BOX_FENCED, e);
 }
 
-/* The lease again, and what it was for: without our hold, prune may have been at the base's packs meanwhile. */
+/* Prune may have been at whatever our hold kept: the base is looked at, and what was sent for no snapshot is sent anew.
+ */
+static int rely_on_nothing(struct stack *s, struct error *e)
+{
+    int r = stack_content(s, e);
+    if (r == 0)
+        r = journal_stat_clear(s->journal, e);
+    if (r == 0)
+        r = journal_packs_clear(s->journal, e);
+    if (r == 0)
+        r = cache_known_clear(s->cache, e);
+    return r < 0 ? r : flow_verify(s, &s->record.base, e);
+}
+
+/* The lease again, and the hold, which somebody may have removed. */
 static int regain(struct stack *s, struct lease *l, struct head *head, struct error *e)
 {
     char key[STORE_KEY_MAX];
@@ -48,11 +62,7 @@ static int regain(struct stack *s, struct lease *l, struct head *head, struct er
     int r = lease_regain(l, head, e);
     if (r == 0)
         r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
-    if (r == 0 && held == -ENOENT)
-        r = stack_content(s, e);
-    if (r == 0 && held == -ENOENT)
-        r = flow_verify(s, &s->record.base, e);
-    return r;
+    return r == 0 && held == -ENOENT ? rely_on_nothing(s, e) : r;
 }
 
 /* Rule S5: the work belongs to a box that is no more. It stays where it is. */

@@ -74,7 +74,7 @@ on a env AGBOX_CRASH_AT=track:put-snap.after ag-box track third "$WORK/third" &&
 expect_state a third tracking
 [ -n "$(find "$WORK/store/box/third/pack" -type f)" ]
 on a ag-box drop third --yes
-expect_state a third none
+expect_exit 4 on a ag-box status third
 [ -z "$(find "$WORK/store/box/third" -type f 2>/dev/null)" ] || fail "left of an unfinished track"
 [ -s "$WORK/third/file" ]
 on a ag-box track third "$WORK/third"
