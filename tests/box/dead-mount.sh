@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# Supervisor and daemon are both gone: what is still mounted answers nothing, and `up` puts a living one in its place.
+# Fails if the look at mountinfo alone decides: then the box counts as up.
+. "$TESTS/lib.sh"
+
+store file
+node a
+project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
+on a ag-box track demo "$project"
+on a ag-box park demo
+on a ag-box up demo
+on a sh -c "echo written >'$project/written'"
+
+on a ag-box status --json demo >"$WORK/status"
+supervisor=$(json_field "$WORK/status" supervisor_pid) daemon=$(json_field "$WORK/status" daemon_pid)
+kill -KILL "$supervisor" "$daemon"
+while on a cat "$project/file" >/dev/null 2>&1; do sleep 0.01; done # until the kernel has noticed
+expect_exit 0 on a ag-box up demo
+expect_output "up again"
+expect_file "$project/file" first
+expect_file "$project/written" written
+on a ag-box park demo
