@@ -132,7 +132,8 @@ static int save_and_commit(struct stack *s, struct view *base, const char *proje
     struct saved saved = { 0 };
     r = view_meta(&parent.snapshot, &meta, e);
     if (r == 0) {
-        struct saving_config c = { .project = project,
+        struct saving_config c = { .tidy = true,
+                                   .project = project,
                                    .meta = &meta,
                                    .rules_changed = strcmp(parent.snapshot.meta, base->snapshot.meta) != 0,
                                    .parent = &parent.snapshot,

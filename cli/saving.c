@@ -24,8 +24,16 @@ struct walking {
     const struct saving_config *config;
     struct save *save;
     uint64_t expected; /* bytes to read, for the progress line; 0: not known */
+    struct tidy_plan plan;
+    struct tidy *tidy;         /* NULL: nothing is written anew */
+    int project, home, merged; /* where the live files are; merged: of an overlay, both */
     bool saw_secret;
 };
+
+#define WALKING_NONE(stack_, config_)                                                                                  \
+    {                                                                                                                  \
+        .stack = (stack_), .config = (config_), .project = -1, .home = -1, .merged = -1                                \
+    }
 
 void saved_release(struct saved *s)
 {
@@ -88,14 +96,55 @@ int saving_open_upper(struct stack *s, int *ret_upper, int *ret_merged, struct e
     return r;
 }
 
+/* --- what is written anew (rule S4) */
+
+static int open_live(void *arg, const char *path)
+{
+    const struct walking *w = arg;
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+    if (w->merged >= 0)
+        return fd_open_beneath(w->merged, path, flags, 0);
+    const char *below = strchr(path, '/');
+    return below ? fd_open_beneath(strncmp(path, "project/", 8) == 0 ? w->project : w->home, below + 1, flags, 0)
+                 : -ENOENT;
+}
+
+static int plan_tidy(struct walking *w, struct error *e)
+{
+    struct view *base = w->config->base;
+    if (!w->config->tidy || !base)
+        return 0;
+    return tidy_plan_make(w->stack->store, w->stack->name, &base->snapshot, base->tree, view_source(base), &w->plan, e);
+}
+
+/* The first step behind the walker: *ret_arg is for the one that is returned. */
+static change_each first_step(struct walking *w, void **ret_arg)
+{
+    struct tidy_config c = { .plan = &w->plan,
+                             .tree = w->config->base ? w->config->base->tree : NULL,
+                             .source = w->config->base ? view_source(w->config->base) : NULL,
+                             .open = open_live,
+                             .open_arg = w,
+                             .each = save_change,
+                             .each_arg = w->save };
+    *ret_arg = w->save;
+    if (w->plan.avoid_count == 0)
+        return save_change;
+    *ret_arg = w->tidy = tidy_new(&c);
+    return tidy_change;
+}
+
+/* --- the walk */
+
 static int walk_upper(struct walking *w, const struct exclude *rules, struct walk_stats *stats, struct error *e)
 {
-    _cleanup_close_ int upper = -1, merged = -1;
-    int r = saving_open_upper(w->stack, &upper, &merged, e);
+    _cleanup_close_ int upper = -1;
+    void *arg;
+    int r = saving_open_upper(w->stack, &upper, &w->merged, e);
     if (r < 0)
         return r;
     struct upper_config c = { .upper = upper,
-                              .merged = merged,
+                              .merged = w->merged,
                               .base = w->config->base->tree,
                               .rules = rules,
                               .rules_changed = w->config->rules_changed,
@@ -103,27 +152,29 @@ static int walk_upper(struct walking *w, const struct exclude *rules, struct wal
                               .live = w->config->live,
                               .excluded = on_excluded,
                               .excluded_arg = w };
-    return upper_run(&c, save_change, w->save, stats, e);
+    change_each each = first_step(w, &arg);
+    return upper_run(&c, each, arg, stats, e);
 }
 
 static int walk_full(struct walking *w, const struct exclude *rules, struct walk_stats *stats, struct error *e)
 {
-    _cleanup_close_ int project = -1, home = -1;
+    void *arg;
     _cleanup_free_ char *home_path = place_in_box(w->stack->config, w->stack->name, "home");
-    int r = open_directory(w->config->project, &project, e);
+    int r = open_directory(w->config->project, &w->project, e);
     if (r == 0)
-        r = open_directory(home_path, &home, e);
+        r = open_directory(home_path, &w->home, e);
     if (r < 0)
         return r;
-    struct walk_config c = { .project = project,
-                             .home = home,
+    struct walk_config c = { .project = w->project,
+                             .home = w->home,
                              .rules = rules,
                              .journal = w->stack->journal,
                              .live = w->config->live,
                              .excluded = on_excluded,
                              .excluded_arg = w };
+    change_each each = first_step(w, &arg);
     _cleanup_(compare_freep) struct compare *compare =
-        compare_new(w->config->base ? w->config->base->tree : NULL, (struct bytes){ 0 }, save_change, w->save);
+        compare_new(w->config->base ? w->config->base->tree : NULL, (struct bytes){ 0 }, each, arg);
     r = walk_run(&c, compare_change, compare, stats, e);
     return r < 0 ? r : compare_finish(compare, e);
 }
@@ -138,6 +189,7 @@ static int open_save(struct walking *w, struct error *e)
                   .cache = s->cache,
                   .journal = s->journal,
                   .writer = s->record.writer,
+                  .avoid = &w->plan,
                   .progress = on_progress,
                   .progress_arg = w },
         .source = c->base ? view_source(c->base) : fetch_source(s->fetch),
@@ -147,6 +199,7 @@ static int open_save(struct walking *w, struct error *e)
         .node = s->config->node,
         .incarnation = s->record.incarnation,
         .epoch = c->epoch,
+        .all_metadata = w->plan.metadata,
     };
     keys_cutting(&s->keys, s->name, &sc.cut_key);
     return save_new(&sc, &w->save, e);
@@ -192,19 +245,28 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
 static int save_once(struct stack *s, const struct saving_config *c, const struct exclude *rules, struct saved *ret,
                      struct error *e)
 {
-    struct walking w = { .stack = s, .config = c };
+    struct walking w = WALKING_NONE(s, c);
     struct walk_stats stats = { 0 };
     expect_bytes(&w);
-    int r = open_save(&w, e);
+    int r = plan_tidy(&w, e);
+    if (r == 0)
+        r = open_save(&w, e);
     if (r == 0)
         r = journal_stat_begin(s->journal, e);
     if (r == 0) {
         r = s->record.upper[0] ? walk_upper(&w, rules, &stats, e) : walk_full(&w, rules, &stats, e);
+        if (r == 0 && w.tidy)
+            r = tidy_finish(w.tidy, e);
         if (r == 0)
             r = finish(&w, &stats, ret, e);
         r = journal_stat_end(s->journal, r, e);
     }
     save_free(w.save);
+    tidy_free(w.tidy);
+    tidy_plan_release(&w.plan);
+    mem_closep(&w.project);
+    mem_closep(&w.home);
+    mem_closep(&w.merged);
     return r;
 }
 

@@ -28,15 +28,17 @@ struct relied {
 struct known {
     struct cache *cache;
     struct writer writer;
+    const struct tidy_plan *avoid;
     struct content *contents;
     struct relied *relied; /* uthash keeps the order in which they came */
 };
 
-struct known *known_new(struct cache *cache, const struct writer *w)
+struct known *known_new(struct cache *cache, const struct writer *w, const struct tidy_plan *avoid)
 {
     struct known *k = mem_new(1, sizeof(*k));
     k->cache = cache;
     k->writer = *w;
+    k->avoid = avoid;
     return k;
 }
 
@@ -76,7 +78,8 @@ bool known_find(struct known *k, const struct hash *h, uint32_t length, struct k
         *ret = (struct known_place){ placement_hold(c->where), c->within };
         return true;
     }
-    if (!k->cache || cache_known_find(k->cache, h, &x, NULL) < 0 || x.length != length)
+    if (!k->cache || cache_known_find(k->cache, h, &x, NULL) < 0 || x.length != length ||
+        tidy_avoids(k->avoid, &x.frame.pack))
         return false;
     known_count_on(k, &x.frame.pack, 0, false);
     *ret = (struct known_place){ placement_new(&x.frame), x.within };
@@ -122,7 +125,7 @@ static int resume_pack(void *arg, const struct pack_name *p, uint32_t size, bool
     struct error why = { 0 };
     char name[PACK_TEXT];
     pack_text(p, name);
-    if (memcmp(&p->writer, &m->known->writer, sizeof(p->writer)) != 0)
+    if (memcmp(&p->writer, &m->known->writer, sizeof(p->writer)) != 0 || tidy_avoids(m->known->avoid, p))
         return 0;
     int r = footer_read(m->store, m->seal, p, size, &f, &why);
     if (r == -ENOENT || r == -EBADMSG) {

@@ -11,6 +11,7 @@
 
 #include "index/journal.h"
 #include "sync/outbox.h"
+#include "sync/tidy.h"
 
 #define KNOWN_MAX (256u * 1024) /* extents of this run, about 30 MB */
 
@@ -21,8 +22,8 @@ struct known_place {
     uint32_t within;
 };
 
-/* cache may be NULL. */
-struct known *known_new(struct cache *cache, const struct writer *w);
+/* cache may be NULL. avoid: content in these packs is not known (sync/tidy); borrowed, may be NULL. */
+struct known *known_new(struct cache *cache, const struct writer *w, const struct tidy_plan *avoid);
 void known_free(struct known *k); /* NULL is fine */
 
 /* Takes a reference of its own. */

@@ -46,7 +46,7 @@ int push_new(const struct push_config *c, struct push **ret, struct error *e)
     keys_identity(c->seal.keys, c->seal.box, &p->identity);
     keys_chunking(c->seal.keys, c->seal.box, &chunking);
     chunker_init(&p->chunker, &chunking);
-    p->known = known_new(c->cache, &c->writer);
+    p->known = known_new(c->cache, &c->writer, c->avoid);
     int r = c->journal ? known_resume(p->known, c->journal, c->store, &c->seal, e) : 0;
     if (r == 0)
         r = outbox_new(&(struct outbox_config){ .store = c->store,
@@ -337,6 +337,16 @@ static int list_extents(struct push *p, const struct extent *x, size_t count, st
     n->list = mem_steal(list);
     n->list_count = frames;
     return 0;
+}
+
+int push_extents(struct push *p, struct entry *n, struct error *e)
+{
+    if (n->extent_count <= ENTRY_EXTENTS_INLINE)
+        return 0;
+    _cleanup_free_ struct extent *x = mem_steal(n->extents);
+    size_t count = n->extent_count;
+    n->extent_count = 0;
+    return list_extents(p, x, count, n, e);
 }
 
 static int wait_for(struct push *p, const struct push_ticket *t, struct error *e)

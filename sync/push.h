@@ -24,6 +24,7 @@
 #include "index/journal.h"
 #include "sync/seal.h"
 #include "sync/store.h"
+#include "sync/tidy.h"
 
 struct push;
 struct push_ticket;
@@ -34,7 +35,8 @@ struct push_config {
     struct cache *cache;     /* NULL: no deduplication against the base, nothing kept */
     struct journal *journal; /* NULL: packs are not journalled */
     struct writer writer;
-    unsigned threads; /* compressing; 0: as many as processors, at most 4 */
+    const struct tidy_plan *avoid; /* packs that nothing new is to refer to; NULL: none */
+    unsigned threads;              /* compressing; 0: as many as processors, at most 4 */
     int (*progress)(void *arg, uint64_t files, uint64_t bytes,
                     uint64_t sent); /* non-zero stops with -ECANCELED ERROR_INTERRUPTED */
     void *progress_arg;
@@ -55,6 +57,8 @@ bool push_ticket_ready(const struct push_ticket *t);
 /* Waits, sets n's extents (or its list frames), frees the ticket, also on error. */
 int push_ticket_redeem(struct push *p, struct push_ticket *t, struct entry *n, struct error *e);
 void push_ticket_free(struct push_ticket *t);
+/* Moves the extents of a record that has more than it may hold into frames of their own. */
+int push_extents(struct push *p, struct entry *n, struct error *e);
 /* A metadata frame of 1 … FRAME_RAW_MAX bytes; where it lies is known at once. Equal bytes of this kind that are known
  * are not sent again. */
 int push_meta(struct push *p, enum frame_kind kind, struct bytes raw, struct locator *ret, struct error *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/save.h"
 
+#include "index/access.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 #include "index/grow.h"
@@ -106,7 +107,7 @@ int save_new(const struct save_config *c, struct save **ret, struct error *e)
         s->totals = (struct totals){ (int64_t)c->base->files, (int64_t)c->base->directories, (int64_t)c->base->bytes };
     int r = push_new(&c->push, &s->push, e);
     if (r == 0)
-        r = grow_new(c->base_tree, &c->cut_key, emit_page, s, &s->grow, e);
+        r = grow_new(c->all_metadata ? NULL : c->base_tree, &c->cut_key, emit_page, s, &s->grow, e);
     if (r == 0)
         r = load_base_links(s, e);
     if (r < 0) {
@@ -171,9 +172,11 @@ static int remember(struct save *s, struct pending *p, struct bytes path, struct
 static int apply_put(struct save *s, struct pending *p, struct bytes path, struct error *e)
 {
     /* What had to be read may turn out to be what the base has: then its record stays (a walk leaves out what it knows
-     * to be equal). */
-    bool was_read = p->ticket != NULL, may_stay = was_read && !p->seen.other_inode;
-    int r = was_read ? push_ticket_redeem(s->push, mem_steal(p->ticket), &p->entry, e) : 0;
+     * to be equal), unless it is to lie elsewhere. */
+    const struct tidy_plan *avoid = s->config.push.avoid;
+    bool was_read = p->ticket != NULL, may_stay = was_read && !p->seen.other_inode && !(avoid && avoid->avoid_count);
+    int r = was_read ? push_ticket_redeem(s->push, mem_steal(p->ticket), &p->entry, e)
+                     : push_extents(s->push, &p->entry, e);
     if (r < 0)
         return r;
     int stays = count_base_entry(s, buf_bytes(&p->key), may_stay ? &p->entry : NULL, e);
@@ -309,7 +312,7 @@ static int put_links(struct save *s, struct snapshot *n, struct error *e)
     links_free(groups, group_count);
     if (raw.len > LINKS_MAX)
         return error_say(e, ERROR_FAILED, -E2BIG, "the names of hard links take more than %u bytes", LINKS_MAX);
-    if (raw.len && bytes_compare(buf_bytes(&raw), buf_bytes(&s->base_links)) == 0) {
+    if (raw.len && !s->config.all_metadata && bytes_compare(buf_bytes(&raw), buf_bytes(&s->base_links)) == 0) {
         copy_frames(&s->config.base->links, &n->links);
         return 0;
     }
@@ -319,11 +322,17 @@ static int put_links(struct save *s, struct snapshot *n, struct error *e)
 static int put_access(struct save *s, struct bytes access, struct snapshot *n, struct error *e)
 {
     const struct snapshot *base = s->config.base;
+    _cleanup_(buf_release) struct buf old = { 0 };
     if (access.len)
         return put_frames(s, FRAME_ACCESS, access, &n->access, e);
-    if (base && base->access.count)
+    if (!base || !base->access.count)
+        return 0;
+    if (!s->config.all_metadata) {
         copy_frames(&base->access, &n->access);
-    return 0;
+        return 0;
+    }
+    int r = source_join(s->config.source, base->access.frames, base->access.count, FRAME_ACCESS, ACCESS_MAX, &old, e);
+    return r < 0 ? r : put_frames(s, FRAME_ACCESS, buf_bytes(&old), &n->access, e);
 }
 
 static bool root_equal(const struct tree_root *a, const struct tree_root *b)
@@ -338,7 +347,7 @@ static bool root_equal(const struct tree_root *a, const struct tree_root *b)
 static void list_packs(const struct save *s, struct snapshot_pack *packs, size_t pack_count, struct snapshot *n)
 {
     const struct snapshot *base = s->config.base;
-    size_t base_count = base ? base->pack_count : 0;
+    size_t base_count = base && !s->config.all_metadata ? base->pack_count : 0;
     n->packs = mem_grow(packs, pack_count + base_count + 1, sizeof(*packs));
     n->pack_count = pack_count < SNAPSHOT_PACKS_MAX ? pack_count : SNAPSHOT_PACKS_MAX;
     for (size_t i = 0; i < base_count && n->pack_count < SNAPSHOT_PACKS_MAX; i++)

@@ -24,6 +24,7 @@ struct save_config {
     struct hash_key cut_key;
     const char *node;
     const uint8_t *incarnation; /* 16 bytes */
+    bool all_metadata;          /* every entry is put: nothing of the base's metadata is referred to (sync/tidy) */
     uint64_t epoch;
 };
 
