@@ -51,7 +51,7 @@ static int reach(struct fill *f, const char **ret_name, struct error *e)
     const char *path = buf_string(&f->path) + f->strip, *slash = strrchr(path, '/');
     size_t len = slash ? (size_t)(slash - path) : 0;
     *ret_name = slash ? slash + 1 : path;
-    if (f->directory >= 0 && f->at.len == len && memcmp(f->at.data, path, len) == 0)
+    if (f->directory >= 0 && f->at.len == len && memcmp(buf_string(&f->at), path, len) == 0)
         return 0;
     mem_closep(&f->directory);
     buf_clear(&f->at);
