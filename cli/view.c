@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#define LIST_TRIES 3
+
 int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct error *e)
 {
     ret->snapshot = *s;
@@ -38,10 +40,17 @@ static int find_fork(struct stack *stack, const char *name, struct snapshot_id *
     return r;
 }
 
-static int refuse_condemned(struct stack *stack, const struct head *head, const struct snapshot_id *id, struct error *e)
+/* head: as it was read after whatever uses the snapshot was PUT; read again when a prune has replaced the list since.
+ */
+static int refuse_condemned(struct stack *stack, struct head *head, const struct snapshot_id *id, struct error *e)
 {
     struct condemned c = { 0 };
     int r = condemned_get(stack->store, &stack->seal, head->condemned, &c, e);
+    for (int i = 0; r == -ENOENT && i < LIST_TRIES; i++) {
+        r = head_read(stack->store, &stack->seal, head, e);
+        if (r == 0)
+            r = condemned_get(stack->store, &stack->seal, head->condemned, &c, e);
+    }
     if (r == 0 && condemned_find_snapshot(&c, id)) {
         error_say(e, ERROR_UNKNOWN, -ENOENT, "this snapshot is condemned: prune is about to delete it");
         error_hint(e, "choose a younger one: ag-box ls --snapshots %s", stack->name);
