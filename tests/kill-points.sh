@@ -91,6 +91,7 @@ finish() {
     expect_tree a "$new"
     [ "$excluded" = no ] || expect_file "$project/kept.log" "only on a"
     quiet 0 on a ag-box park demo
+    quiet 0 on a ag-box check --read-data demo
     local i
     for ((i = 0; i < 100; i++)); do
         ! (expect_clean a && expect_clean b) >"$WORK/output" 2>&1 || break
@@ -107,8 +108,13 @@ finish() {
     [ -z "$left" ] || fail "$step: left: $left"
 }
 
+# the_command ENV=VALUE...
+the_command() {
+    on a env AGBOX_STORE_CLOCK="$clock" "$@" ag-box "${command[@]}"
+}
+
 go_on() {
-    quiet 0 on a ag-box "${command[@]}"
+    quiet 0 the_command
     quiet 0 on a ag-box park demo
     quiet 0 on b ag-box up demo
     expect_tree b "$new"
@@ -143,7 +149,7 @@ kill_at() {
     step="$name $2 $3 $4"
     load_case "$name"
     echo "  $step"
-    quiet 137 on a env AGBOX_CRASH_AT="$2" ag-box "${command[@]}"
+    quiet 137 the_command AGBOX_CRASH_AT="$2"
     [ "$3" = killed ] || restart a
     $4
 }
@@ -152,7 +158,7 @@ kill_at() {
 steps_of() {
     local name=$1
     load_case "$name"
-    on a env AGBOX_CRASH_LIST="$WORK/steps" ag-box "${command[@]}" >"$WORK/output"
+    the_command AGBOX_CRASH_LIST="$WORK/steps" >"$WORK/output"
     python3 - "$WORK/steps" "$SEED" "${COUNT:-0}" "${command[0]}:" >"$WORK/chosen" <<'END'
 import random, sys
 path, seed, count, mine = sys.argv[1:]
@@ -169,7 +175,8 @@ try_case() {
     local name=$1 each outage then all=() tries=0
     shift
     command=("$@")
-    excluded=yes
+    excluded=yes clock=0
+    [ "$name" != prune ] || clock=$((12 * 86400))
     [[ $name != track* ]] || excluded=no
     steps_of "$name"
     mapfile -t all <"$WORK/chosen"
@@ -218,6 +225,9 @@ prepare_cases() {
     on a ag-box park demo
     old=$new
     save_case up
+    on a env AGBOX_STORE_CLOCK=$((10 * 86400)) ag-box prune demo --keep-hourly 1 --keep-daily 1 # condemns
+    find "$WORK/store/box/demo/condemned" -type f | grep -q . || fail "nothing is condemned"
+    save_case prune
     on a ag-box up demo
     on a sh -c "cd '$project' && mv renamed lower && echo more >>08 && ln 10 ten && rm -r made && mkdir made && echo x >made/y"
     new=$(tree_on a)

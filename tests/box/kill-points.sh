@@ -13,3 +13,4 @@ try_case full park demo
 try_case up up demo
 try_case lazy snapshot demo
 try_case lazy park demo
+try_case prune prune demo
