@@ -9,7 +9,25 @@
 
 #include <errno.h>
 
-int flow_verify(struct stack *s, const struct snapshot_id *id, struct error *e)
+static int by_name(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct pack_name));
+}
+
+/* The packs that a fork can do without only if what it needs of them is sent again. */
+static void note_missing(const struct fork_pack *packs, size_t count, const struct reached_pack *reached,
+                         struct tidy_plan *ret)
+{
+    ret->avoid = mem_new(count + 1, sizeof(*ret->avoid));
+    for (size_t i = 0; i < count; i++)
+        if (packs[i].missing) {
+            const struct reached_pack *r = bsearch(&packs[i].name, reached, count, sizeof(*reached), by_name);
+            ret->avoid[ret->avoid_count++] = packs[i].name;
+            ret->metadata |= r && r->metadata;
+        }
+}
+
+int flow_verify(struct stack *s, const struct snapshot_id *id, struct tidy_plan *ret_missing, struct error *e)
 {
     _cleanup_(view_close) struct view v = { 0 };
     _cleanup_(reached_freep) struct reached *reached = reached_new();
@@ -33,6 +51,8 @@ int flow_verify(struct stack *s, const struct snapshot_id *id, struct error *e)
         r = fork_verify(s->store, &s->seal, &head, packs, count, e);
     if (r <= 0)
         return r;
+    if (ret_missing)
+        note_missing(packs, count, list, ret_missing); /* both are sorted by name */
     error_say(e, ERROR_DAMAGED, -EIO, "%d of the %zu packs that the work on %s needs are gone from the store", r, count,
               s->name);
     return error_hint(e, "the work stays here as it is; `ag-box check %s` says which files those packs held", s->name);
@@ -83,13 +103,16 @@ static int is_listed(struct stack *s, const struct snapshot_id *id, bool *ret, s
 }
 
 /* Steps 4 to 6. */
-static int publish(struct stack *s, const struct saved *saved, const struct snapshot_id *parent, struct error *e)
+static int publish(struct stack *s, const struct saved *saved, const struct snapshot_id *parent,
+                   struct tidy_plan *ret_missing, struct error *e)
 {
     struct fork f;
     describe(s, saved, parent, &f);
     int r = fork_put(s->store, &s->seal, &f, e);
     if (r == 0)
-        r = flow_verify(s, &saved->id, e);
+        r = flow_verify(s, &saved->id, ret_missing, e);
+    if (r < 0 && ret_missing->avoid_count)
+        fork_remove(s->store, s->name, f.name, NULL); /* nobody could use it */
     if (r < 0)
         return r;
     s->record.fork = saved->id;
@@ -107,46 +130,81 @@ static int publish(struct stack *s, const struct saved *saved, const struct snap
     return r;
 }
 
+struct forking {
+    struct stack *stack;
+    bool still, again; /* again: a fork of this work was made before */
+    struct view base, before;
+    struct meta meta;
+    struct tidy_plan missing; /* what the last try lacked: the next one does without */
+};
+
+static int try_fork(struct forking *f, struct error *e)
+{
+    struct stack *s = f->stack;
+    const struct view *parent = f->again ? &f->before : &f->base;
+    struct saved saved = { 0 };
+    struct tidy_plan missing = { 0 };
+    struct saving_config c = { .live = !f->still,
+                               .avoid = f->missing.avoid_count ? &f->missing : NULL,
+                               .project = s->record.aside ? s->record.aside : s->record.path,
+                               .meta = &f->meta,
+                               .rules_changed = strcmp(f->base.snapshot.meta, parent->snapshot.meta) != 0,
+                               .parent = &parent->snapshot,
+                               .base = &f->base,
+                               .epoch = s->record.epoch };
+    int r = saving_run(s, &c, &saved, e);
+    bool listed = true;
+    if (r == 0 && f->again && f->still && !saved.changed)
+        r = is_listed(s, &saved.id, &listed, e);
+    if (r == 0 && saved.changed)
+        r = publish(s, &saved, &parent->snapshot.id, &missing, e);
+    else if (r == 0 && !listed)
+        r = publish(s, &saved, &parent->snapshot.parent, &missing, e);
+    else if (r == 0 && !f->again)
+        ui_line(s->ui, "nothing had been changed in %s here: there is nothing to keep", s->name);
+    saved_release(&saved);
+    tidy_plan_release(&f->missing);
+    f->missing = missing;
+    return r;
+}
+
+/* Step 5's "else upload again": what is cached here, or only condemned, can still be read through the mount. */
+static int try_twice(struct forking *f, struct error *e)
+{
+    struct error second = { 0 };
+    int r = try_fork(f, e);
+    if (r == 0 || f->missing.avoid_count == 0 || !f->still)
+        return r;
+    ui_warn(f->stack->ui, "%zu packs of what %s is based on are gone or condemned: sending again what they held",
+            f->missing.avoid_count, f->stack->name);
+    if (try_fork(f, &second) < 0)
+        return r; /* the first error says what is wrong */
+    *e = (struct error){ 0 };
+    return 0;
+}
+
 int flow_fork(struct stack *s, bool still, struct error *e)
 {
-    _cleanup_(view_close) struct view base = { 0 }, before = { 0 };
-    bool again = !snapshot_id_none(&s->record.fork);
+    struct forking f = { .stack = s, .still = still, .again = !snapshot_id_none(&s->record.fork) };
     int r = stack_content(s, e);
     if (r == 0)
         r = mounts_reach(s, e);
     if (r == 0 && still)
         r = flow_make_still(s, e);
     if (r == 0)
-        r = s->record.full ? view_open_committed(s, &base, e) : view_open_base(s, &base, e);
-    if (r == 0 && again)
-        r = view_open_id(s, &s->record.fork, &before, e);
-    if (r < 0)
+        r = s->record.full ? view_open_committed(s, &f.base, e) : view_open_base(s, &f.base, e);
+    if (r == 0 && f.again)
+        r = view_open_id(s, &s->record.fork, &f.before, e);
+    if (r < 0) {
+        view_close(&f.base);
         return r;
-
-    const struct view *parent = again ? &before : &base;
-    struct meta meta = { 0 };
-    struct saved saved = { 0 };
-    r = view_meta(&parent->snapshot, &meta, e);
-    if (r == 0) {
-        struct saving_config c = { .live = !still,
-                                   .project = s->record.aside ? s->record.aside : s->record.path,
-                                   .meta = &meta,
-                                   .rules_changed = strcmp(base.snapshot.meta, parent->snapshot.meta) != 0,
-                                   .parent = &parent->snapshot,
-                                   .base = &base,
-                                   .epoch = s->record.epoch };
-        r = saving_run(s, &c, &saved, e);
     }
-    bool listed = true;
-    if (r == 0 && again && still && !saved.changed)
-        r = is_listed(s, &saved.id, &listed, e);
-    if (r == 0 && saved.changed)
-        r = publish(s, &saved, &parent->snapshot.id, e);
-    else if (r == 0 && !listed)
-        r = publish(s, &saved, &parent->snapshot.parent, e);
-    else if (r == 0 && !again)
-        ui_line(s->ui, "nothing had been changed in %s here: there is nothing to keep", s->name);
-    saved_release(&saved);
-    meta_release(&meta);
+    r = view_meta(f.again ? &f.before.snapshot : &f.base.snapshot, &f.meta, e);
+    if (r == 0)
+        r = try_twice(&f, e);
+    tidy_plan_release(&f.missing);
+    meta_release(&f.meta);
+    view_close(&f.before);
+    view_close(&f.base);
     return r < 0 ? error_prefix(e, "fork %s", s->name) : 0;
 }

@@ -47,7 +47,7 @@ static int rely_on_nothing(struct stack *s, struct error *e)
         r = journal_packs_clear(s->journal, e);
     if (r == 0)
         r = cache_known_clear(s->cache, e);
-    return r < 0 ? r : flow_verify(s, &s->record.base, e);
+    return r < 0 ? r : flow_verify(s, &s->record.base, NULL, e);
 }
 
 /* The lease again, and the hold, which somebody may have removed. */

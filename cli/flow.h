@@ -53,9 +53,11 @@ int flow_show(struct stack *s, struct error *e);
 /* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.
  */
 int flow_make_still(struct stack *s, struct error *e);
-/* Every pack that the snapshot reaches is in the store, and not condemned (fork step 5; rule L5). -EIO ERROR_DAMAGED.
+/*
+ * Every pack that the snapshot reaches is in the store, and not condemned (fork step 5; rule L5). -EIO ERROR_DAMAGED:
+ * then ret_missing, which may be NULL, names those that are not.
  */
-int flow_verify(struct stack *s, const struct snapshot_id *id, struct error *e);
+int flow_verify(struct stack *s, const struct snapshot_id *id, struct tidy_plan *ret_missing, struct error *e);
 /* The hold goes, or stays in the record for the next command to remove. Does not store the record. */
 void flow_drop_hold(struct stack *s);
 /* An upper that nobody has seen yet (acquired, preparing), and its mounts. Does not store the record. */

@@ -112,7 +112,12 @@ static int open_live(void *arg, const char *path)
 static int plan_tidy(struct walking *w, struct error *e)
 {
     struct view *base = w->config->base;
-    if (!w->config->tidy || !base)
+    const struct tidy_plan *given = w->config->avoid;
+    if (given && base) {
+        w->plan = *given;
+        w->plan.avoid = mem_copy(given->avoid, given->avoid_count * sizeof(*given->avoid));
+    }
+    if (given || !w->config->tidy || !base)
         return 0;
     return tidy_plan_make(w->stack->store, w->stack->name, &base->snapshot, base->tree, view_source(base), &w->plan, e);
 }
