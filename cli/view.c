@@ -32,7 +32,10 @@ static int find_fork(struct stack *stack, const char *name, struct snapshot_id *
     if (r < 0)
         return r;
     const struct fork *f = fork_find(all, count, name);
-    if (f)
+    if (f && f->damaged)
+        r = error_say(e, ERROR_DAMAGED, -EBADMSG, "fork %s of %s cannot be read: damaged, or not what it is called",
+                      f->name, stack->name);
+    else if (f)
         *ret = f->snapshot;
     else
         r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no fork %s of %s", name, stack->name);

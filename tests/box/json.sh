@@ -112,6 +112,19 @@ json 3 a park demo
 json 0 a ls --snapshots demo
 json 0 a restore demo "$WORK/out"
 json 0 b park demo
+mkdir "$WORK/mnt"
+json 0 a mount demo "$WORK/mnt"
+json 0 a umount "$WORK/mnt"
+json 4 a umount "$WORK/mnt"
+json 4 a mount demo "$WORK/mnt" --snapshot 0123456789abcdef
+json 0 b check
+json 0 b check demo --read-data
+json 4 b check nobody
+cp "$WORK/store/box/demo/head" "$WORK/head"
+echo damaged >"$WORK/store/box/demo/head"
+json 7 b check
+json 7 a ls
+cat "$WORK/head" >"$WORK/store/box/demo/head"
 json 0 b prune demo
 json 0 b prune --dry-run
 on b ag-box up demo

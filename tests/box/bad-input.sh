@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+# Whatever is wrong with what a command is given, it says so with the right exit code, and changes neither the store nor
+# this node's journal.
+# limit: 600
+# level: normal
+. "$TESTS/lib.sh"
+
+store file
+node a
+node b
+project="$WORK/project"; make_project "$project"
+objects="$WORK/store"
+
+# Everything that must stay as it is: the store's objects, and what the journals say (but for the heads that were seen).
+state() {
+    (cd "$objects" && find . -path ./.agbox -prune -o -type f -exec sha256sum {} + | sort -k 2)
+    python3 - "$WORK"/node/*/state/box/*/journal.db <<'END'
+import sqlite3, sys
+for path in sys.argv[1:]:
+    db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+    for table in "box", "lease", "pending", "pack", "mount":
+        for row in db.execute("SELECT * FROM %s ORDER BY 1" % table):
+            if table != "box" or row[1] != 0: # a box that is nowhere here is the same as none
+                print(path, table, row)
+END
+}
+
+# row CODE TEXT NODE COMMAND...
+row() {
+    local code=$1 text=$2 before after
+    shift 2
+    before=$(state 2>/dev/null || true)
+    expect_exit "$code" on "$@"
+    expect_error "$text"
+    ! grep -q $'[\x01-\x08\x0b-\x1f]' "$WORK/error" || fail "control characters in the message"
+    after=$(state 2>/dev/null || true)
+    [ "$before" = "$after" ] || fail "something was changed by $*: $(diff <(echo "$before") <(echo "$after"))"
+}
+
+# --- configuration
+config="$WORK/node/a/config/env"
+row 9 "password" a env BOX_PASSWORD=wrong ag-box ls
+row 5 "$WORK/absent" a env BOX_STORE="file://$WORK/absent" ag-box ls
+mkdir -p "$WORK/empty/.agbox"
+cp -a "$objects/.agbox/." "$WORK/empty/.agbox/"
+row 2 "not initialised" a env BOX_STORE="file://$WORK/empty" ag-box ls
+expect_error "ag-box init"
+row 2 "ftp://x" a env BOX_STORE=ftp://x ag-box ls
+row 2 "AGBOX_STATE_DIR" a env AGBOX_STATE_DIR=relative ag-box ls
+row 2 "AGBOX_LOG" a env AGBOX_LOG=loud ag-box ls
+for mode in 604 640 666; do
+    chmod "$mode" "$config"
+    row 2 "$config: others can read or write it (mode 0$mode)" a ag-box ls
+    expect_error "chmod 600 $config"
+done
+chmod 600 "$config"
+cp "$config" "$WORK/env"
+lines=$(wc -l <"$config")
+bad_line() { # bad_line TEXT LINE
+    printf '# a comment\n%s\n' "$2" >>"$config"
+    row 2 "$config:$((lines + 2)): $1" a ag-box ls
+    cat "$WORK/env" >"$config"
+}
+bad_line "unknown key BOX_COLOUR" BOX_COLOUR=red
+bad_line "not a KEY=VALUE line" "what is this"
+bad_line "BOX_HYDRATE: 'maybe'" BOX_HYDRATE=maybe
+bad_line "BOX_CACHE_MAX: 'much'" BOX_CACHE_MAX=much
+bad_line "BOX_NODE: '../x'" BOX_NODE=../x
+printf 'BOX_\0NODE=x\n' >>"$config"
+row 2 "NUL" a ag-box ls
+cat "$WORK/env" >"$config"
+
+# --- names
+for name in .. . a/b ../x "a..b" globals -x "" $'a\nb' $'\033[2Jx' $'a\x7f' "$(printf 'x%.0s' {1..64})"; do
+    row 2 "" a ag-box track -- "$name" "$project"
+    row 2 "" a ag-box up -- "$name"
+    row 2 "" a ag-box restore -- "$name" "$WORK/out"
+done
+
+# --- a box, with an object of every kind
+on a ag-box track demo "$project"
+row 8 "demo" a ag-box track other "$project"
+on a ag-box park demo
+on a ag-box up demo
+on a sh -c "echo 'not sent' >'$project/late'"
+row 3 "held by a" b ag-box up demo
+row 3 "held by a" b ag-box set demo pin=b
+row 3 "held by a" b ag-box park demo
+on b ag-box up --force demo
+expect_exit 3 on a ag-box park demo
+for text in one two; do
+    on b sh -c "echo $text >'$project/$text'"
+    on b ag-box snapshot demo
+done
+on b ag-box park demo
+on b ag-box prune demo
+
+# --- the place of the project
+on a sh -c "chattr -i '$project'; chmod 700 '$project'; echo mine >'$project/mine'"
+row 8 "not empty" a ag-box up demo
+on a rm "$project/mine"
+on a mount -t tmpfs none "$project"
+row 8 "mount" a ag-box up demo
+on a umount "$project"
+mkdir "$WORK/full"; echo x >"$WORK/full/x"
+row 2 "not empty" a ag-box restore demo "$WORK/full"
+row 2 "xyz" a ag-box restore demo --snapshot xyz "$WORK/out"
+row 4 "no box nobody" a ag-box up nobody
+row 4 "" a ag-box restore demo --snapshot 0123456789abcdef "$WORK/out"
+row 4 "fork" a ag-box restore demo --snapshot fork:nobody-1 "$WORK/out"
+
+# --- this node
+on a mount --bind "$WORK/node/a/state" "$WORK/node/a/state"
+on a mount -o remount,ro,bind "$WORK/node/a/state"
+row 1 "Read-only file system" a ag-box up demo
+on a umount "$WORK/node/a/state"
+chmod 777 "$WORK/node/a/state"
+row 2 "chmod 700" a ag-box up demo
+chmod 700 "$WORK/node/a/state"
+exec 8>"$WORK/node/a/state/box/demo/command"
+flock 8
+row 8 "another command works on demo" a ag-box park demo
+exec 8>&-
+
+# --- objects that are not what they were. Node c has nothing of its own: what it reads comes from the store.
+NO_INIT=1 node c
+c="$WORK/node/c/state"
+one_of() { # one_of KIND [N]: the key of one of demo's objects
+    (cd "$objects" && find "box/demo/$1" -type f | sort | sed -n "${2:-1}p")
+}
+# The packs of metadata and of content are told apart by what reads them; restore reads all there are.
+head=box/demo/head
+root=$(on b ag-box ls --snapshots demo --json | python3 -c 'import json, sys
+print(next(s["id"] for s in json.load(sys.stdin)["snapshots"] if s["newest"]))')
+snap="box/demo/snap/$root"
+other_snap=$(one_of snap 1); [ "$other_snap" != "$snap" ] || other_snap=$(one_of snap 2)
+on c ag-box debug dump "$snap" >"$WORK/snap.json"
+on c ag-box debug dump "box/demo/pack/$(python3 -c 'import json, sys
+print(json.load(open(sys.argv[1]))["root"]["pack"])' "$WORK/snap.json")" >"$WORK/root.json"
+# A page that the snapshot object does not carry itself, and the pack of some file's content.
+pages=box/demo/pack/$(python3 -c 'import json, sys
+snap, pack = (json.load(open(path)) for path in sys.argv[1:])
+root = next(f for f in pack["frames"] if f["offset"] == snap["root"]["offset"])
+carried = {(p["pack"], p["offset"]) for p in snap["inline_pages"]}
+print(next(i["pack"] for i in root["items"] if (i["pack"], i["offset"]) not in carried))' "$WORK/snap.json" "$WORK/root.json")
+other_pack=$(one_of pack 1); [ "$other_pack" != "$pages" ] || other_pack=$(one_of pack 2)
+on c ag-box debug dump "$pages" >"$WORK/dump"
+data=box/demo/pack/$(python3 -c 'import json, sys
+print(next(x["pack"] for f in json.load(open(sys.argv[1]))["frames"] for i in f.get("items", []) for x in i.get("extents", [])))' "$WORK/dump")
+condemned=$(one_of condemned)
+fork=$(one_of fork)
+
+damaged() { # damaged OBJECT DONOR WHAT-THE-MESSAGE-NAMES NODE COMMAND...
+    local object="$objects/$1" donor="$objects/$2" names=$3 how size
+    shift 3
+    cp -a "$object" "$WORK/kept"
+    size=$(stat -c %s "$object")
+    for how in truncated empty flipped swapped; do
+        case $how in
+        truncated) head -c $((size < 200 ? size / 2 : 100)) "$WORK/kept" >"$object" ;;
+        empty) : >"$object" ;;
+        flipped) python3 -c 'import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+for at in range(40, len(data), 997): data[at] ^= 1 # every frame is hit
+open(sys.argv[2], "wb").write(data)' "$WORK/kept" "$object" ;;
+        swapped) cat "$donor" >"$object" ;;
+        esac
+        echo "--- $how: $object"
+        rm -rf "$c/cache" "$WORK/out"
+        row 7 "$names" "$@"
+    done
+    cp -a "$WORK/kept" "$object"
+    rm -rf "$WORK/out"
+}
+damaged "$head" "$other_snap" "the head of demo" c ag-box up demo
+damaged "$snap" "$other_snap" "${root:0:8}" c ag-box restore demo "$WORK/out"
+damaged "$pages" "$other_pack" "${pages##*/}" c ag-box restore demo "$WORK/out"
+damaged "$data" "$pages" "${data##*/}" c ag-box restore demo "$WORK/out"
+damaged "$condemned" "$fork" "${condemned##*/}" c ag-box ls --snapshots demo
+damaged "$fork" "$head" "${fork##*/}" c ag-box restore demo --snapshot "$(basename "$fork" | sed 's/^/fork:/; s/-[^-]*$//')" "$WORK/out"
+on b ag-box up demo
+hold=$(one_of hold)
+damaged "$hold" "$head" "${hold##*/}" b ag-box prune demo
+on b ag-box park demo
+
+# --- the config is open, and all of it is taken for hostile
+edit_config() { # edit_config STATEMENT on the parsed config, as o
+    cp -a "$objects/config" "$WORK/kept"
+    python3 -c 'import json, sys
+o = json.load(open(sys.argv[1]))
+exec(sys.argv[3])
+json.dump(o, open(sys.argv[2], "w"))' "$WORK/kept" "$objects/config" "$1"
+    rm -rf "$c/keys"
+}
+hostile() { # hostile CODE TEXT STATEMENT
+    edit_config "$3"
+    row "$1" "$2" c timeout 20 ag-box ls
+    cp -a "$WORK/kept" "$objects/config"
+}
+hostile 2 "newer" 'o["v"] = 2'
+hostile 2 "newer" 'o["format"] = 2'
+for n in 0 11 4294967296 -1 '"3"'; do hostile 7 "config" "o['slots'][0]['argon2']['ops'] = $n"; done
+for n in 0 4096 '1 << 40' '1 << 62' -1; do hostile 7 "config" "o['slots'][0]['argon2']['memory'] = $n"; done
+hostile 7 "config" 'o["slots"] = []'
+hostile 7 "config" 'o["slots"] = o["slots"] * 17'
+hostile 7 "config" 'o["slots"] = 7'
+hostile 7 "config" 'del o["store_id"]'
+hostile 9 "password" 'o["slots"][0]["commitment"] = "00" * 32'
+damaged_config() {
+    cp -a "$objects/config" "$WORK/kept"
+    printf '%s' "$1" >"$objects/config"
+    rm -rf "$c/keys"
+    row 7 "config" c ag-box ls
+    cp -a "$WORK/kept" "$objects/config"
+}
+damaged_config ""
+damaged_config "{"
+damaged_config "$(head -c 100 "$objects/config")"
+damaged_config "$(printf '[%.0s' {1..5000})"
+on c ag-box ls # all is well again
