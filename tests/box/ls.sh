@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# Ls costs a list of names, and a head and a snapshot of each box, however many packs there are; a listing that fails is an
+# error and never an empty list. Check, prune and drop do the same over S3 as over a directory.
+. "$TESTS/lib.sh"
+
+store fault
+node a
+node b
+expect_exit 0 on a ag-box ls
+expect_output "no boxes"
+for name in one two; do
+    mkdir "$WORK/$name"; echo "$name" >"$WORK/$name/file"
+    on a ag-box track $name "$WORK/$name"
+    for i in 1 2 3; do echo $i >"$WORK/$name/file"; on a ag-box snapshot $name >/dev/null; done
+done
+on a ag-box set two pin=a
+on a ag-box park one
+
+fault reset
+expect_exit 0 on b ag-box ls --json
+[ "$(fault_counter requests)" -le 6 ] || fail "$(fault log)"
+jq -e '[.boxes[] | "\(.name) \(.state)@\(.node) \(.pin) \(.here)"] == ["one free@a null none", "two held@a a none"]' "$WORK/output"
+on a ag-box ls --json | jq -e '.boxes[1].here == "full-held"'
+on a ag-box ls --snapshots two --json | jq -e '(.snapshots | length) == 5 and .snapshots[0].newest and .holds[0].node == "a"'
+
+# A store that does not answer, or a listing that breaks off, is no empty store.
+fault drop-request --op LIST
+expect_exit 5 on b env AGBOX_LOG=warn timeout 100 ag-box ls --json
+jq -e '.ok == false and .kind == "store" and (has("boxes") | not)' "$WORK/output"
+fault clear
+
+on b ag-box check --read-data
+on b ag-box prune
+on a ag-box prune two
+on b ag-box drop one --yes
+[ "$(on b ag-box ls --json | jq -r '.boxes[].name')" = two ]
+on a ag-box park two
+on b ag-box prune two
+on b ag-box check --read-data two
