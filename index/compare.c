@@ -2,6 +2,7 @@
 #include "index/compare.h"
 
 #include "index/base/mem.h"
+#include "index/census.h"
 #include "index/cursor.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@ struct compare {
     struct cursor *cursor;
     change_each each;
     void *arg;
-    struct buf last; /* key of the last entry that came */
+    struct buf last;       /* key of the last entry that came */
+    struct census *inodes; /* numbers of the base, and those given out; NULL until one is needed */
 };
 
 struct compare *compare_new(struct tree *base, struct bytes below, change_each each, void *arg)
@@ -30,6 +32,7 @@ void compare_free(struct compare *c)
     if (!c)
         return;
     cursor_free(c->cursor);
+    census_free(c->inodes);
     buf_release(&c->last);
     free(c);
 }
@@ -123,6 +126,32 @@ int compare_put(struct tree *base, const struct entry *raw, const struct change 
     return each(arg, &put, e);
 }
 
+static int take_number(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
+{
+    (void)position;
+    (void)key;
+    (void)e;
+    if (n->type != ENTRY_LINK)
+        census_take(arg, n->ino);
+    return 0;
+}
+
+/* What stays keeps the number that another inode of the walk may have: of what is passed on, ino becomes one that
+ * nobody in the base has, but for its own record (rule O9). */
+static int number(struct compare *c, const struct entry *raw, struct entry *n, struct error *e)
+{
+    if (!c->base || n->type == ENTRY_LINK || (raw && raw->type != ENTRY_LINK && raw->ino == n->ino))
+        return 0;
+    if (!c->inodes) {
+        c->inodes = census_new();
+        int r = tree_scan(c->base, (struct bytes){ 0 }, (struct bytes){ 0 }, take_number, c->inodes, e);
+        if (r < 0)
+            return r;
+    }
+    n->ino = census_number(c->inodes, n->ino);
+    return 0;
+}
+
 int compare_change(void *compare, const struct change *change, struct error *e)
 {
     struct compare *c = compare;
@@ -132,7 +161,15 @@ int compare_change(void *compare, const struct change *change, struct error *e)
         return r;
     buf_clear(&c->last);
     buf_add(&c->last, change->key.data, change->key.len);
-    r = compare_put(c->base, raw, change, c->each, c->arg, e);
+    r = 0;
+    if (!raw || !compare_same(raw, change)) {
+        struct change put = *change;
+        struct entry n = *change->entry; /* borrows what it points to */
+        put.entry = &n;
+        r = number(c, raw, &n, e);
+        if (r == 0)
+            r = compare_put(c->base, raw, &put, c->each, c->arg, e);
+    }
     if (raw)
         cursor_next(c->cursor);
     return r;

@@ -181,6 +181,25 @@ static void a_cursor_sees_what_a_scan_sees_and_skips_subtrees(void **state)
     tree_close(base);
 }
 
+static int note_number(void *arg, const struct change *c, struct error *e)
+{
+    (void)e;
+    *(uint32_t *)arg = c->entry->ino;
+    return 0;
+}
+
+/* What is the same keeps the base's number, whatever inode it is by now: fails if a new file may get that one. */
+static void a_new_inode_never_gets_the_number_of_what_stays(void **state)
+{
+    (void)state;
+    const struct twin_file before[] = { { .path = "project/b" }, { .path = "project/c" } };
+    const struct twin_file after[] = { { .path = "project/a" }, { .path = "project/b" }, { .path = "project/c" } };
+    struct tree_root a = twin_tree(twin, before, 2), b = twin_tree(twin, after, 3);
+    uint32_t got = 0; /* of project/a: 3 in the walk, as project/b in the base; project and project/c are 2 and 4 */
+    changes(&a, &b, note_number, &got);
+    assert_true(got > 4);
+}
+
 #define compare_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -189,6 +208,7 @@ int main(void)
         compare_test(only_what_differs_comes_through),
         compare_test(below_a_prefix_nothing_else_is_touched),
         compare_test(applied_changes_give_the_same_tree),
+        compare_test(a_new_inode_never_gets_the_number_of_what_stays),
         compare_test(a_cursor_sees_what_a_scan_sees_and_skips_subtrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
