@@ -16,6 +16,7 @@
 #   expect_same_tree A B [--exclude NAME]...
 #   expect_state NODE BOX STATE
 #   expect_clean NODE          no process and no mount is left there
+#   needs_crash_points         skips the scenario where the build has none; after the first node
 #   fail TEXT, skip REASON
 #
 # Paths in expect_file, digest_of and expect_same_tree are looked at on the node that `on` was last called for.
@@ -46,6 +47,10 @@ fail() {
 skip() {
     echo "$*"
     exit 77
+}
+
+needs_crash_points() {
+    _there ag-box debug crash-points >/dev/null 2>&1 || skip "this build has no crash points (-Dfault=true)"
 }
 
 # --- stores and nodes

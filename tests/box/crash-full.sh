@@ -8,6 +8,7 @@
 store file
 node a
 node b
+needs_crash_points
 project="$WORK/project"; mkdir -p "$project/d"
 echo 1 >"$project/one"; echo 2 >"$project/d/two"; ln "$project/one" "$project/d/three"; ln -s one "$project/symlink"
 echo secret >"$project/.auth-secret"

@@ -6,10 +6,14 @@
 store file
 node a
 node b
+needs_crash_points
 project="$WORK/project"; make_project "$project"
 on a ag-box track demo "$project"
 on a sh -c "echo remembered >'$WORK/node/a/state/box/demo/home/note'"
 on a ag-box park demo
+on a ag-box up demo --full
+expect_exit 0 on a ag-box park demo
+expect_output "nothing had changed" # what was filled is what the store has: not a byte is sent again
 
 for round in 1 2 3; do
     on b ag-box up demo --full
@@ -37,8 +41,7 @@ expect_exit 0 on a ag-box snapshot demo
 expect_output "renewed"
 on a ag-box up demo
 expect_same_tree "$project" "$WORK/model"
-expect_exit 0 on a ag-box park demo
-expect_output "nothing had changed" # what was filled is what the store has: not a byte is sent again
+on a ag-box park demo
 expect_exit 137 on a env AGBOX_CRASH_AT=up:fill-rename.after ag-box up demo --full
 expect_state a demo filling
 on a ag-box up demo

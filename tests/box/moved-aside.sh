@@ -5,6 +5,7 @@
 
 store file
 node a
+needs_crash_points
 project="$WORK/project"; make_project "$project"
 echo "not sent" >"$project/.auth-secret"
 aside() { find "$WORK" -maxdepth 1 -name '.project.agbox-*' | LC_ALL=C sort; }

@@ -6,6 +6,7 @@
 store file
 node a
 node b
+needs_crash_points
 project="$WORK/project"; make_project "$project"
 holds() { find "$WORK/store/box/demo/hold" -type f 2>/dev/null | wc -l; }
 
