@@ -36,9 +36,10 @@ for spec in "${faults[@]}"; do
     fi
     on a sh -c "echo 'snapshot $i' >'$project/file'"
     fault reset
+    fault ${spec/ --/ --key box/demo/head --op PUT --}
     expect_exit 0 on a ag-box snapshot demo # renews, then commits
+    fault clear
     expect_commits box/demo/head 2
-    with "$spec" on a ag-box snapshot demo # renews
     on a sh -c "echo '$i' >'$project/file'"
     with "$spec" on a ag-box park demo
     with "$spec" on b ag-box up demo
