@@ -61,9 +61,13 @@ static struct overlay overlay_of(const struct paths *p)
 static int look_at(const char *path, const char *type, const char *source, bool *found, bool *ours, struct error *e)
 {
     struct mount_found m;
-    int r = mount_find(path, &m, NULL);
-    if (r < 0 && r != -ENOENT)
-        return mount_find(path, &m, e);
+    struct error why = { 0 };
+    int r = mount_find(path, &m, &why);
+    if (r < 0 && r != -ENOENT) {
+        if (e)
+            *e = why;
+        return r;
+    }
     *found = r == 0;
     *ours = r == 0 && strcmp(m.type, type) == 0 && strcmp(m.source, source) == 0;
     return 0;
