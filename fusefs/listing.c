@@ -137,6 +137,8 @@ int listing_read(struct inode_map *i, fuse_req_t req, uint64_t directory, uint64
     if (r < 0)
         return r;
 
+    if (offset == 0)
+        tree_warm(inode_map_tree(i), buf_bytes(&prefix));
     size_t used = offset < 2 ? add_dots(i, req, directory, buf_bytes(&path), offset, to, size) : 0;
     bool full = false, end = false;
     while (!full && !end) {

@@ -39,18 +39,31 @@ static int choose_page(struct source *source, struct chosen *c, const struct loc
     return 0;
 }
 
-/* All pages from the root to the leaf that holds, or would hold, the first own entry of dir. */
-static int choose_way(struct source *source, struct tree *t, const char *dir, struct chosen *c, struct error *e)
+/* The pages from the root to the one of the lowest level that holds, or would hold, key. */
+static int choose_way(struct source *source, struct tree *t, struct bytes key, int lowest, struct chosen *c,
+                      struct error *e)
 {
-    _cleanup_(buf_release) struct buf prefix = { 0 };
-    int r = key_directory_prefix((struct bytes){ (const uint8_t *)dir, strlen(dir) }, &prefix);
-    for (int level = tree_get_root(t)->depth; level >= 0 && r == 0; level--) {
+    int r = 0;
+    for (int level = tree_get_root(t)->depth; level >= lowest && r == 0; level--) {
         struct tree_spot spot;
-        r = tree_spot_of(t, (uint8_t)level, buf_bytes(&prefix), &spot, e);
+        r = tree_spot_of(t, (uint8_t)level, key, &spot, e);
         if (r == 0)
             r = choose_page(source, c, &spot.ref.frame, e);
     }
     return r;
+}
+
+/* The way to the first own entry of dir; and the inner pages to the last, which say where all its leaves are, so that
+ * those can be asked for at once (tree_warm). */
+static int choose_directory(struct source *source, struct tree *t, const char *dir, struct chosen *c, struct error *e)
+{
+    _cleanup_(buf_release) struct buf own = { 0 }, below = { 0 };
+    struct bytes path = { (const uint8_t *)dir, strlen(dir) };
+    if (key_directory_prefix(path, &own) < 0 || key_subtree_prefix(path, &below) < 0)
+        return error_say(e, ERROR_FAILED, -EINVAL, "no directory: %s", dir);
+    buf_add(&below, "\2", 1); /* its subdirectories' entries come behind its own */
+    int r = choose_way(source, t, buf_bytes(&own), 0, c, e);
+    return r < 0 ? r : choose_way(source, t, buf_bytes(&below), 1, c, e);
 }
 
 int inline_pages(struct source *source, const struct tree_root *root, struct snapshot_page **ret, size_t *ret_count,
@@ -61,7 +74,7 @@ int inline_pages(struct source *source, const struct tree_root *root, struct sna
     _cleanup_(tree_closep) struct tree *t = NULL;
     int r = tree_open(source, root, 0, &t, e);
     for (size_t i = 0; r == 0 && !root->empty && i < sizeof(directories) / sizeof(*directories); i++)
-        r = choose_way(source, t, directories[i], &c, e);
+        r = choose_directory(source, t, directories[i], &c, e);
     if (r < 0) {
         snapshot_pages_free(c.pages, c.count);
         return r;

@@ -286,6 +286,36 @@ int tree_scan(struct tree *t, struct bytes prefix, struct bytes from, tree_each 
     return r;
 }
 
+/* Behind the page there are no more keys that start with prefix. */
+static bool ends_run(const struct tree *t, const struct tree_spot *s, struct bytes prefix)
+{
+    struct bytes last = { s->last, s->last_len };
+    return s->start + s->ref.count >= tree_count(t) ||
+           (bytes_compare(last, prefix) > 0 && !key_starts_with(last, prefix));
+}
+
+static int warm_level(struct tree *t, uint8_t level, struct bytes prefix)
+{
+    struct locator pages[TREE_WARM_PAGES];
+    size_t count = 0;
+    struct tree_spot s;
+    int r = tree_spot_of(t, level, prefix, &s, NULL);
+    while (r == 0) {
+        pages[count++] = s.ref.frame;
+        if (count == TREE_WARM_PAGES || ends_run(t, &s, prefix))
+            break;
+        r = tree_spot_at(t, level, s.start + s.ref.count, &s, NULL);
+    }
+    return r == 0 && count > 1 ? source_warm(t->source, pages, count, SOURCE_DEMAND, NULL) : r;
+}
+
+void tree_warm(struct tree *t, struct bytes prefix)
+{
+    int r = 0;
+    for (int level = t->root.depth - 1; level >= 0 && r == 0 && !t->root.empty; level--)
+        r = warm_level(t, (uint8_t)level, prefix);
+}
+
 struct pages {
     struct tree *tree;
     int (*each)(void *arg, const struct locator *page, uint8_t level, struct error *e);

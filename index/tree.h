@@ -47,6 +47,14 @@ typedef int (*tree_each)(void *arg, uint64_t position, struct bytes key, const s
 int tree_scan(struct tree *t, struct bytes prefix, struct bytes from, tree_each each, void *arg, struct error *e);
 
 /*
+ * Asks for all pages of the entries whose key starts with prefix at once, level by level, so that tree_scan over a
+ * directory waits for one round trip and not for one a page. At most TREE_WARM_PAGES of a level. A hint: what goes
+ * wrong here goes wrong again, and is said, where the page is read.
+ */
+#define TREE_WARM_PAGES 64
+void tree_warm(struct tree *t, struct bytes prefix);
+
+/*
  * Calls each for every page below and including the root, top down, level by level, parents before children; before the
  * pages of a level are told their frames are warmed in batches. For streaming all metadata, for prune's marking and for
  * check. Leaves are told without being read: what their entries refer to comes through tree_scan.

@@ -451,6 +451,20 @@ static void an_empty_tree_has_nothing(void **state)
     assert_int_equal(tree_open(twin_source(w->twin), &root, 0, &t, NULL), -EBADMSG);
 }
 
+/* 60 directories of 30 files are some 60 leaves; project/ itself has two or more. Fails if only what is read next is
+ * asked for. */
+static void the_pages_of_a_directory_are_asked_for_together(void **state)
+{
+    struct world *w = *state;
+    _cleanup_(buf_release) struct buf prefix = { 0 };
+    key_directory_prefix(text("project"), &prefix);
+    tree_warm(w->tree, buf_bytes(&prefix));
+    struct twin_counts c = twin_count(w->twin);
+    assert_true(c.warms >= 1);
+    assert_true(c.warmed >= 2);
+    assert_true(c.page_gets <= 4); /* inner pages only */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -469,6 +483,7 @@ int main(void)
         TEST(many_threads_share_a_small_room),
         TEST(pages_in_the_room_are_not_fetched_again),
         TEST(an_empty_tree_has_nothing),
+        TEST(the_pages_of_a_directory_are_asked_for_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
