@@ -274,6 +274,7 @@ static int run_full(struct daemon *d, struct error *e)
 
 int daemon_run(struct stack *s, bool fuse, struct error *e)
 {
+    mem_stay_small();
     struct daemon *d = mem_new(1, sizeof(*d));
     d->stack = s;
     d->stop_fd = -1;

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/base/mem.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#define LARGE (128 * 1024)
+
+void mem_stay_small(void)
+{
+    mallopt(M_ARENA_MAX, 2);          /* each keeps its own holes: by default there are eight a processor */
+    mallopt(M_MMAP_THRESHOLD, LARGE); /* set, it does not grow with what is freed */
+    mallopt(M_TRIM_THRESHOLD, 4 * LARGE);
+}
 
 void *mem_new(size_t count, size_t size)
 {

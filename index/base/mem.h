@@ -48,6 +48,12 @@ void *mem_copy(const void *p, size_t n) __attribute__((returns_nonnull)); /* n b
 char *mem_strdup(const char *s) __attribute__((returns_nonnull));
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
+/*
+ * For a process that runs for weeks: few arenas, and what was large goes back to the system when it is freed. Before
+ * other threads are started.
+ */
+void mem_stay_small(void);
+
 #define _cleanup_(f)    __attribute__((cleanup(f)))
 #define _cleanup_free_  _cleanup_(mem_freep)
 #define _cleanup_close_ _cleanup_(mem_closep)
