@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The daemon stays small: at most 64 MB resident at 22,000 files after everything was fetched, walked and read. Fails
 # without mem_stay_small: then each of its threads keeps an arena, and each arena what the largest answer took.
 # lane: cpu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # From `up` on a node that has nothing to the end of the first `ls`: at most three round trips, one after the other, at
 # 22,000 files and at a million (rule F2). Each answer is late by so much that its number can be told from the time.
 # lane: cpu
