@@ -100,7 +100,7 @@ start_versitygw()
     server_keys
     mkdir -p "$1/boxes"
     launch "$1.log" env ROOT_ACCESS_KEY="$AWS_ACCESS_KEY_ID" ROOT_SECRET_KEY="$AWS_SECRET_ACCESS_KEY" \
-        "$program" --quiet --port 127.0.0.1:@PORT@ posix "$1"
+        "$program" --quiet --keep-alive --port 127.0.0.1:@PORT@ posix "$1"
 }
 
 start_minio()
