@@ -228,6 +228,8 @@ int flow_full_throw_away(struct stack *s, struct error *e)
     _cleanup_close_ int parent = -1;
     const char *name;
     int r = mounts_stop_daemon(s, e);
+    if (r == 0) /* before anything goes: a place that is missing in `filling` was renamed into place */
+        r = flow_set_state(s, BOX_ACQUIRED, e);
     if (r == 0)
         r = open_parent(place, &parent, &name, e);
     if (r == 0)
@@ -238,5 +240,5 @@ int flow_full_throw_away(struct stack *s, struct error *e)
         return r;
     s->record.full = false;
     s->record.base = (struct snapshot_id){ 0 };
-    return flow_set_state(s, BOX_ACQUIRED, e);
+    return stack_save_record(s, e);
 }

@@ -105,6 +105,8 @@ void flow_drop_hold(struct stack *s)
 int flow_throw_away(struct stack *s, struct error *e)
 {
     int r = mounts_down(s, true, e);
+    if (r == 0 && s->record.full) /* the throwing away of a half filled place was cut off */
+        r = flow_full_throw_away(s, e);
     if (r == 0 && s->record.upper[0])
         r = remove_tree(s->box_dir, s->record.upper, e);
     if (r == 0)

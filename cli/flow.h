@@ -76,7 +76,8 @@ int flow_full_begin(struct stack *s, const struct snapshot_id *root, struct byte
 int flow_full_go_on(struct stack *s, struct error *e);
 /* Filling that was already renamed into place is full-held; any other state stays. */
 int flow_full_settle(struct stack *s, struct error *e);
-int flow_full_throw_away(struct stack *s, struct error *e); /* from filling to acquired */
+/* From filling to acquired; again from acquired while record.full says that it was cut off. */
+int flow_full_throw_away(struct stack *s, struct error *e);
 
 /* Directories that T3 moved aside. settle: at the end of a park, looks for writers that were late. */
 int flow_aside_settle(struct stack *s, struct error *e);

@@ -128,10 +128,16 @@ static int refuse_other(void *arg, const char *name, struct error *e)
         return 0;
     struct stack other = STACK_NONE;
     other.config = claim->stack->config;
-    int r = stack_peek(&other, name, e);
+    struct error why = { 0 };
+    int r = stack_peek(&other, name, &why);
+    if (r < 0) { /* one damaged journal must not stop all others */
+        ui_warn(claim->stack->ui, "box %s: %s", name, why.text);
+        stack_close(&other);
+        return 0;
+    }
     const struct box_record *b = &other.record;
     bool in_use = b->state != BOX_NONE && b->state != BOX_PARKED && b->state != BOX_MOVED_ASIDE;
-    if (r == 0 && in_use && b->path && (covers(b->path, claim->path) || covers(claim->path, b->path))) {
+    if (in_use && b->path && (covers(b->path, claim->path) || covers(claim->path, b->path))) {
         r = error_say(e, ERROR_BUSY, -EEXIST, "%s: box %s has %s on this node", claim->path, name, b->path);
         error_hint(e, "ag-box park %s first, or choose another directory", name);
     }

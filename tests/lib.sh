@@ -9,6 +9,7 @@
 #   on NAME COMMAND...         runs it there, in the current directory
 #   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
 #   make_project DIR [--secret]    a small tree with one of everything that a tree may hold
+#   drop_caches                the kernel forgets what it can of all trees
 #   digest_of DIR [--exclude NAME]...   prints the digest, once ag-box and the second walk agree on it
 #   expect_exit CODE COMMAND...         and then expect_output TEXT, expect_error TEXT look at what that command printed
 #   expect_file PATH TEXT      the file holds TEXT and a newline
@@ -151,6 +152,16 @@ reboot() {
 
 make_project() {
     python3 "$TESTS/make-project.py" "$@"
+}
+
+# All of it: what is in use gets a second chance each time, and a half-forgotten overlay shows a file that was linked and
+# written in this session under two inode numbers (README, "Known limits").
+drop_caches() {
+    local i
+    sync
+    for i in 1 2 3; do
+        echo 2 >/proc/sys/vm/drop_caches
+    done
 }
 
 digest_of() {

@@ -24,6 +24,6 @@ expect_missing "$project/new file"
 
 on a ag-box up demo
 expect_same_tree "$project" "$WORK/b"
-on a sh -c "sync; echo 2 >/proc/sys/vm/drop_caches"
+drop_caches
 expect_same_tree "$project" "$WORK/b"
 on a ag-box park demo

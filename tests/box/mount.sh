@@ -31,7 +31,7 @@ on a ag-box up demo
 on a ag-box park demo
 daemon=$(pgrep -f "mountfs-serve $(ls "$WORK/node/b/state/visits")")
 kill -KILL "$daemon"
-on b sh -c "echo 2 >/proc/sys/vm/drop_caches"
+drop_caches
 expect_same_tree "$point/project" "$WORK/original"
 mkfifo "$WORK/in" "$WORK/go"
 on b sh -c "cd '$point/project' && echo in >'$WORK/in' && read x <'$WORK/go'" &

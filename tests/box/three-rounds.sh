@@ -14,7 +14,7 @@ for round in 1 2 3; do
         on $name ag-box up demo
         [ ! -e "$WORK/model" ] || expect_same_tree "$project" "$WORK/model"
         on $name python3 "$TESTS/mutate-project.py" "$project" "$round$name"
-        on $name sh -c "sync; echo 2 >/proc/sys/vm/drop_caches"
+        drop_caches
         rm -rf "$WORK/model"
         on $name cp -a "$project" "$WORK/model"
         expect_same_tree "$project" "$WORK/model"
