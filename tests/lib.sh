@@ -169,7 +169,12 @@ digest_of() {
     shift
     ours=$(_there ag-box digest "$@" "$dir")
     theirs=$(_there python3 "$TESTS/walk.py" "$@" "$dir")
-    [ "$ours" = "$theirs" ] || fail "two walks over $dir disagree: $ours, $theirs"
+    if [ "$ours" != "$theirs" ]; then
+        _there ag-box digest --dump "$@" "$dir" >"$WORK/first-walk"
+        _there python3 "$TESTS/walk.py" --dump "$@" "$dir" >"$WORK/second-walk"
+        diff "$WORK/first-walk" "$WORK/second-walk" | cut -c 1-300 | head -n 20 >&2 || true
+        fail "two walks over $dir disagree: $ours, $theirs"
+    fi
     echo "$ours"
 }
 

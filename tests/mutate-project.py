@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """mutate-project DIR SEED - changes a tree in every way a program can, the same way for the same seed and tree. Prints
-what it does, for whoever looks for the step that went wrong. A file that it has given a second name is not written
-again: with the kernel's cache half dropped, the overlay then shows two inode numbers (README, "Known limits").
+what it does, for whoever looks for the step that went wrong. New names are given to
+new files and to such that have several already: any other, with the kernel's cache half dropped, the overlay may show
+under two inode numbers (README, "Known limits").
 """
 import os
 import random
@@ -16,7 +17,6 @@ class Mutator:
         self.root = root.encode()
         self.random = random.Random(seed)
         self.count = 0
-        self.linked = set()
 
     def all(self, want):
         found = []
@@ -34,11 +34,6 @@ class Mutator:
         print("  ", chosen)
         return chosen
 
-    def writable(self):
-        """A regular file to change."""
-        path = self.pick(stat.S_ISREG)
-        return None if path and os.lstat(path).st_ino in self.linked else path
-
     def directory(self):
         return self.random.choice(self.all(stat.S_ISDIR) + [self.root])
 
@@ -54,14 +49,14 @@ class Mutator:
             f.write(self.content())
 
     def overwrite(self):
-        path = self.writable()
+        path = self.pick(stat.S_ISREG)
         if path:
             with open(path, "r+b") as f:
                 f.seek(self.random.randrange(0, 200))
                 f.write(b"overwritten %d" % self.random.randrange(1000))
 
     def truncate(self):
-        path = self.writable()
+        path = self.pick(stat.S_ISREG)
         if path:
             os.truncate(path, self.random.randrange(0, 100000))
 
@@ -127,9 +122,11 @@ class Mutator:
 
     def link(self):
         path = self.pick(stat.S_ISREG)
-        if path:
-            os.link(path, self.new_name(self.directory()))
-            self.linked.add(os.lstat(path).st_ino)
+        if not path or os.lstat(path).st_nlink == 1:
+            path = self.new_name(self.directory())
+            with open(path, "wb") as f:
+                f.write(self.content())
+        os.link(path, self.new_name(self.directory()))
 
     def symlink(self):
         os.symlink(self.random.choice([b"../gone", b"file", b"/etc/hostname"]), self.new_name(self.directory()))
