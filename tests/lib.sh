@@ -10,6 +10,7 @@
 #   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
 #   make_project DIR [--secret]    a small tree with one of everything that a tree may hold
 #   drop_caches                the kernel forgets what it can of all trees
+#   copy_tree A B              cp -a, while nobody drops caches
 #   digest_of DIR [--exclude NAME]...   prints the digest, once ag-box and the second walk agree on it
 #   expect_exit CODE COMMAND...         and then expect_output TEXT, expect_error TEXT look at what that command printed
 #   expect_file PATH TEXT      the file holds TEXT and a newline
@@ -154,21 +155,23 @@ make_project() {
     python3 "$TESTS/make-project.py" "$@"
 }
 
-# All of it: what is in use gets a second chance each time, and a half-forgotten overlay shows a file that was linked and
-# written in this session under two inode numbers (README, "Known limits").
+# An overlay that is being forgotten can show two names of one file under two inode numbers (README, "Known limits"). The
+# caches are all scenarios' together, so nobody drops them while another one looks at a whole tree.
 drop_caches() {
-    local i
     sync
-    for i in 1 2 3; do
-        echo 2 >/proc/sys/vm/drop_caches
-    done
+    flock "${WORK%/*}" sh -c 'for i in 1 2 3; do echo 2 >/proc/sys/vm/drop_caches; done'
+}
+
+# copy_tree A B: cp -a, on the node of the last `on`.
+copy_tree() {
+    _there flock --shared "${WORK%/*}" cp -a "$1" "$2"
 }
 
 digest_of() {
     local dir=$1 ours theirs
     shift
-    ours=$(_there ag-box digest "$@" "$dir")
-    theirs=$(_there python3 "$TESTS/walk.py" "$@" "$dir")
+    ours=$(_there flock --shared "${WORK%/*}" ag-box digest "$@" "$dir")
+    theirs=$(_there flock --shared "${WORK%/*}" python3 "$TESTS/walk.py" "$@" "$dir")
     if [ "$ours" != "$theirs" ]; then
         _there ag-box digest --dump "$@" "$dir" >"$WORK/first-walk"
         _there python3 "$TESTS/walk.py" --dump "$@" "$dir" >"$WORK/second-walk"

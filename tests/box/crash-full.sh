@@ -25,12 +25,12 @@ free_and_whole() { # on a, with what the model has; an earlier command may have 
 }
 
 on a ag-box track demo "$project"
-on a cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 on a ag-box park demo
 aside | while read -r directory; do rm -rf "$directory"; done
 on a env AGBOX_CRASH_LIST="$WORK/up-steps" ag-box up demo --full
 echo changed >"$project/one"; echo new >"$project/new"
-rm -rf "$WORK/model"; on a cp -a "$project" "$WORK/model"
+rm -rf "$WORK/model"; copy_tree "$project" "$WORK/model"
 on a env AGBOX_CRASH_LIST="$WORK/park-steps" ag-box park demo
 free_and_whole
 
@@ -53,7 +53,7 @@ while read -r step; do
     echo "--- killed at $step"
     on a ag-box up demo --full
     echo "$n" >"$project/new"; rm -rf "$project/d"; mkdir "$project/d"; echo "$n" >"$project/d/$n"
-    rm -rf "$WORK/model"; on a cp -a "$project" "$WORK/model"
+    rm -rf "$WORK/model"; copy_tree "$project" "$WORK/model"
     on a env AGBOX_CRASH_AT="$step" ag-box park demo && continue
     [ $((n % 3)) != 0 ] || reboot a
     if [ $((n % 2)) = 1 ]; then

@@ -12,7 +12,7 @@ on a ag-box up demo
 on a sh -c "echo before >'$project/before'; mv '$project/deep' '$project/renamed'" # empty over any other base
 on a ag-box snapshot demo
 on a sh -c "echo after >'$project/after'; mv '$project/renamed' '$project/moved'; chmod 700 '$project/file'"
-on a cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 
 reboot a
 expect_missing "$project/after"

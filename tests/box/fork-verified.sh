@@ -32,7 +32,7 @@ on a ag-box up demo --force
 on a sh -c "echo 'of a' >'$project/a'"
 on a ag-box park demo
 on b ag-box hydrate demo
-on b cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 mv "$WORK/store/box/demo/pack" "$WORK/pack2"
 mkdir "$WORK/store/box/demo/pack"
 expect_exit 3 on b ag-box park demo

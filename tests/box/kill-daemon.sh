@@ -24,7 +24,7 @@ on b ag-box up demo
 fault rtt 5
 on b python3 "$TESTS/kill-daemon.py" "$project" "$WORK/original" "$KILLS" "$SEED"
 fault rtt 0
-on b cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 on b ag-box park demo
 on a ag-box up demo
 expect_same_tree "$project" "$WORK/model"

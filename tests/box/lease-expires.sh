@@ -11,7 +11,7 @@ on a ag-box track demo "$project"
 on a ag-box park demo
 on a ag-box up demo
 on a sh -c "echo 'of a, not sent' >'$project/late'"
-on a cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 reboot a # nobody renews
 expect_exit 3 on b ag-box up demo
 expect_error "held by a"

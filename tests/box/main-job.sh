@@ -18,7 +18,7 @@ expect_same_tree "$project" "$WORK/original"
 
 on b sh -c "echo 'written on b' >'$project/new file'; rm '$project/file'; mv '$project/deep' '$project/moved'"
 on b sh -c "cd '$project' && find . | LC_ALL=C sort" >"$WORK/b.list"
-on b cp -a "$project" "$WORK/b"
+copy_tree "$project" "$WORK/b"
 on b ag-box park demo
 expect_missing "$project/new file"
 

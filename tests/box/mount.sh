@@ -15,7 +15,7 @@ on a ag-box track demo "$project"
 on a sh -c "echo remembered >'$WORK/node/a/state/box/demo/home/note'"
 ln "$project/file" "$project/one more name"
 first=$(on a ag-box snapshot demo --json | jq -r .snapshot)
-on a cp -a "$project" "$WORK/original"
+copy_tree "$project" "$WORK/original"
 on a sh -c "echo changed >'$project/file'"
 on a ag-box park demo
 

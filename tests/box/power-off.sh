@@ -35,7 +35,7 @@ on a ag-box up demo
 on a sh -c "echo before >'$project/before' && mv '$project/deep' '$project/moved'"
 on a ag-box snapshot demo
 expect_state a demo mounted
-on a cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 on a sh -c "echo 'never on disk' >'$project/after'"
 power_off
 expect_state a demo dirty-unmounted
@@ -51,7 +51,7 @@ for step in remount-ro.after put-head.before put-head.after stash-move.after rem
         on a sh -c "echo 'only here' >'$project/kept.log'"
     fi
     rm -rf "$WORK/model"
-    on a cp -a "$project" "$WORK/model"
+    copy_tree "$project" "$WORK/model"
     expect_exit 137 on a env AGBOX_CRASH_AT=park:$step ag-box park demo
     power_off
     expect_exit 0 on a ag-box park demo

@@ -62,7 +62,7 @@ on b make -s -j2 -C "$project" program
 on b git -C "$project" gc -q --aggressive --prune=now
 on b git -C "$project" fsck --strict --no-dangling
 on b git -C "$project" status --porcelain >"$WORK/status.b"
-on b cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 on b ag-box park demo
 
 on a ag-box up demo

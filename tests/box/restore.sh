@@ -13,7 +13,7 @@ holds() { find "$WORK/store/box/demo/hold" -type f 2>/dev/null | wc -l; }
 on a ag-box track demo "$project"
 on a sh -c "echo remembered >'$WORK/node/a/state/box/demo/home/note'; ln '$WORK/node/a/state/box/demo/home/note' '$WORK/node/a/state/box/demo/home/again'"
 first=$(on a ag-box snapshot demo --json | jq -r .snapshot)
-on a cp -a "$project" "$WORK/original"
+copy_tree "$project" "$WORK/original"
 on a python3 "$TESTS/mutate-project.py" "$project" 1
 on a ag-box park demo
 [ "$(holds)" = 0 ] || fail "park left a hold"

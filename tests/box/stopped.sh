@@ -9,7 +9,7 @@ node b
 project="$WORK/project"; mkdir "$project"
 for i in $(seq 24); do head -c 1000000 /dev/urandom >"$project/$i"; done
 on a ag-box track demo "$project"
-on a cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 on a ag-box park demo
 stop() { # stop COMMAND...: TERM once content arrives
     echo 0 >"$WORK/code"

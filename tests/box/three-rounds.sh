@@ -16,7 +16,7 @@ for round in 1 2 3; do
         on $name python3 "$TESTS/mutate-project.py" "$project" "$round$name"
         drop_caches
         rm -rf "$WORK/model"
-        on $name cp -a "$project" "$WORK/model"
+        copy_tree "$project" "$WORK/model"
         expect_same_tree "$project" "$WORK/model"
         on $name ag-box park demo
     done

@@ -37,7 +37,7 @@ on b rm -rf "$WORK/node/b/state/cache"
 drop_caches
 on b cmp "$project/data" "$WORK/base/data"
 on b sh -c "tar -C '$project' -cf - . | wc -c"
-on b cp -a "$project" "$WORK/mine"
+copy_tree "$project" "$WORK/mine"
 expect_exit 3 on b env AGBOX_STORE_CLOCK=$((27 * 86400)) ag-box park demo
 expect_error "fork"
 expect_missing "$project/mine"

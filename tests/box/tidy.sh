@@ -22,7 +22,7 @@ for i in $(seq 17); do
     echo "$i" >"$project/number"
     on a ag-box snapshot demo >/dev/null
 done
-on a cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 prune 2; prune 4
 before=$(packs | wc -l)
 on a ag-box park demo --json >"$WORK/park"
@@ -44,7 +44,7 @@ on b sh -c "rm -r '$project/deep'; mkdir '$project/deep'; echo new >'$project/de
 on b ag-box park demo
 on b ag-box up demo
 rm -rf "$WORK/model"
-on b cp -a "$project" "$WORK/model"
+copy_tree "$project" "$WORK/model"
 on b ag-box park demo --json >"$WORK/park"
 [ "$(jq .changed "$WORK/park")" = true ] || fail "a pack that is mostly dead was left as it was"
 sent=$(jq .sent_bytes "$WORK/park")
