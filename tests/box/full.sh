@@ -21,14 +21,14 @@ for round in 1 2 3; do
     [ "$round" = 1 ] || expect_same_tree "$project" "$WORK/model"
     on b test -f "$WORK/node/b/state/box/demo/home/note" || fail "no home"
     on b python3 "$TESTS/mutate-project.py" "$project" "${round}b"
-    rm -rf "$WORK/model"; on b cp -a "$project" "$WORK/model"
+    rm -rf "$WORK/model"; copy_tree "$project" "$WORK/model"
     on b ag-box park demo
     expect_state b demo moved-aside
     on a ag-box up demo
     expect_state a demo mounted
     expect_same_tree "$project" "$WORK/model"
     on a python3 "$TESTS/mutate-project.py" "$project" "${round}a"
-    rm -rf "$WORK/model"; on a cp -a "$project" "$WORK/model"
+    rm -rf "$WORK/model"; copy_tree "$project" "$WORK/model"
     on a ag-box park demo
 done
 on b ag-box restore demo "$WORK/restored"
