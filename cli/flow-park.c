@@ -137,6 +137,7 @@ static int save_and_commit(struct stack *s, struct view *base, const char *proje
                                    .meta = &meta,
                                    .rules_changed = strcmp(parent.snapshot.meta, base->snapshot.meta) != 0,
                                    .parent = &parent.snapshot,
+                                   .parent_tree = s->record.full ? NULL : parent.tree,
                                    .base = base,
                                    .epoch = s->record.epoch };
         r = saving_run(s, &c, &saved, e);

@@ -47,6 +47,7 @@ static int save(struct stack *s, struct lease *l, struct error *e)
                                    .project = s->record.path,
                                    .meta = &meta,
                                    .parent = &parent.snapshot,
+                                   .parent_tree = s->record.full ? NULL : parent.tree,
                                    .base = s->record.full ? &parent : &base,
                                    .epoch = s->record.epoch };
         c.rules_changed = strcmp(c.base->snapshot.meta, parent.snapshot.meta) != 0;

@@ -201,6 +201,7 @@ static int open_save(struct walking *w, struct error *e)
         .base = c->base ? &c->base->snapshot : NULL,
         .base_tree = c->base ? c->base->tree : NULL,
         .parent = c->parent,
+        .parent_tree = c->parent_tree,
         .node = s->config->node,
         .incarnation = s->record.incarnation,
         .epoch = c->epoch,

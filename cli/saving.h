@@ -20,6 +20,7 @@ struct saving_config {
     const struct tidy_plan *avoid; /* packs that the new snapshot is not to refer to; NULL: none */
     bool tidy;                     /* a park: also what rule S4 has it write anew */
     bool rules_changed;            /* meta's exclude rules differ from the base's */
+    struct tree *parent_tree;      /* of parent, where it is not base */
     const struct snapshot *parent; /* the head's root; NULL: the first snapshot */
     struct view *base;             /* what is walked against: the mounted base, or the parent; NULL: nothing */
     uint64_t epoch;

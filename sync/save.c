@@ -169,6 +169,23 @@ static int remember(struct save *s, struct pending *p, struct bytes path, struct
     return j ? stat_cache_put(j, path, &p->seen, &p->entry, e) : 0;
 }
 
+/*
+ * What is as the parent has it stays the parent's record, inode number and ctime included: the overlay shows another
+ * number for a written file once the kernel has forgotten it, and that alone is no change.
+ */
+static int keep_parents(struct save *s, struct pending *p, struct error *e)
+{
+    struct entry old = { 0 };
+    int r = tree_find(s->config.parent_tree, buf_bytes(&p->key), NULL, &old, e);
+    if (r == 0 && entry_same(&old, &p->entry)) {
+        struct entry replaced = p->entry;
+        p->entry = old;
+        old = replaced;
+    }
+    entry_release(&old);
+    return r == -ENOENT ? 0 : r;
+}
+
 static int apply_put(struct save *s, struct pending *p, struct bytes path, struct error *e)
 {
     /* What had to be read may turn out to be what the base has: then its record stays (a walk leaves out what it knows
@@ -184,6 +201,10 @@ static int apply_put(struct save *s, struct pending *p, struct bytes path, struc
         return stays;
     r = was_read ? remember(s, p, path, e) : 0;
     if (r < 0 || stays)
+        return r;
+    if (s->config.parent_tree && !p->seen.other_inode && !(avoid && avoid->avoid_count))
+        r = keep_parents(s, p, e);
+    if (r < 0)
         return r;
     count(&s->totals, &p->entry, 1);
     if (p->entry.type == ENTRY_LINK)

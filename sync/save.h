@@ -17,9 +17,10 @@
 
 struct save_config {
     struct push_config push;
-    struct source *source;         /* over the same cache: reads base pages, and new ones for inlining */
-    const struct snapshot *base;   /* what the changes are relative to; NULL: to nothing */
-    struct tree *base_tree;        /* of base; NULL with it */
+    struct source *source;       /* over the same cache: reads base pages, and new ones for inlining */
+    const struct snapshot *base; /* what the changes are relative to; NULL: to nothing */
+    struct tree *base_tree;      /* of base; NULL with it */
+    struct tree *parent_tree; /* where parent is not base: what has not changed since keeps its record; may be NULL */
     const struct snapshot *parent; /* the line's newest: often base, or the last live snapshot; NULL: first */
     struct hash_key cut_key;
     const char *node;
