@@ -50,8 +50,9 @@ static enum key_kind key_kind(const char *key)
     const char *part = key;
     if (strncmp(key, "globals/", 8) == 0)
         part = key + 8;
-    else if (strncmp(key, "box/", 4) == 0 && strchr(key + 4, '/'))
-        part = strchr(key + 4, '/') + 1;
+    else if (strncmp(key, "box/", 4) == 0)
+        part = key + 4 + strcspn(key + 4, "/");
+    part += *part == '/';
     size_t len = strcspn(part, "/");
     for (unsigned k = 0; k < KEY_OTHER; k++)
         if (strlen(names[k]) == len && strncmp(names[k], part, len) == 0)

@@ -18,8 +18,9 @@ static int class_of(const char *key)
     const char *part = key;
     if (strncmp(key, "globals/", 8) == 0)
         part = key + 8;
-    else if (strncmp(key, "box/", 4) == 0 && strchr(key + 4, '/'))
-        part = strchr(key + 4, '/') + 1;
+    else if (strncmp(key, "box/", 4) == 0)
+        part = key + 4 + strcspn(key + 4, "/");
+    part += *part == '/';
     size_t len = strcspn(part, "/");
     int i = 0;
     while (i < CLASS_COUNT - 1 && (strlen(classes[i]) != len || strncmp(classes[i], part, len) != 0))
