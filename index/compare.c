@@ -12,6 +12,7 @@ struct compare {
     struct cursor *cursor;
     change_each each;
     void *arg;
+    bool whole;            /* the walk is of the whole tree: then its numbers are ours to give */
     struct buf last;       /* key of the last entry that came */
     struct census *inodes; /* numbers of the base, and those given out; NULL until one is needed */
 };
@@ -23,6 +24,7 @@ struct compare *compare_new(struct tree *base, struct bytes below, change_each e
     c->cursor = cursor_new(base, below);
     c->each = each;
     c->arg = arg;
+    c->whole = below.len == 0;
     buf_add(&c->last, below.data, below.len); /* nothing above it is ours to delete */
     return c;
 }
@@ -140,7 +142,7 @@ static int take_number(void *arg, uint64_t position, struct bytes key, const str
  * nobody in the base has, but for its own record (rule O9). */
 static int number(struct compare *c, const struct entry *raw, struct entry *n, struct error *e)
 {
-    if (!c->base || n->type == ENTRY_LINK || (raw && raw->type != ENTRY_LINK && raw->ino == n->ino))
+    if (!c->whole || !c->base || n->type == ENTRY_LINK || (raw && raw->type != ENTRY_LINK && raw->ino == n->ino))
         return 0;
     if (!c->inodes) {
         c->inodes = census_new();

@@ -7,8 +7,9 @@
  * Takes a walk of a whole tree, or of one subtree, as PUTs in key order, and passes on: a PUT where the base has
  * nothing or something else (entry_same; content that has still to be read counts as other), DELETE for what only the
  * base has, DELETE_PREFIX for a subtree of the base of which nothing is left. Memory is bounded, and what is equal
- * costs no call. The PUTs passed on carry the base's entry, resolved, and an ino that no other entry of the result has:
- * the walk's where it is free (rule O9). One thread.
+ * costs no call. The PUTs passed on carry the base's entry, resolved. Of a walk of the whole tree they also get an ino
+ * that no other entry of the result has: the walk's where it is free (rule O9); of a subtree whoever walks has seen to
+ * that. One thread.
  */
 
 #include "index/change.h"
