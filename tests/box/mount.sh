@@ -31,6 +31,7 @@ on a ag-box up demo
 on a ag-box park demo
 daemon=$(pgrep -f "mountfs-serve $(ls "$WORK/node/b/state/visits")")
 kill -KILL "$daemon"
+on b sync
 drop_caches
 expect_same_tree "$point/project" "$WORK/original"
 mkfifo "$WORK/in" "$WORK/go"

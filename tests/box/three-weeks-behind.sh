@@ -34,6 +34,7 @@ jq -e '.holds[0].stale' "$WORK/list"
 
 # b reads all of its base from the store, with nothing cached.
 on b rm -rf "$WORK/node/b/state/cache"
+on b sync
 drop_caches
 on b cmp "$project/data" "$WORK/base/data"
 on b sh -c "tar -C '$project' -cf - . | wc -c"
