@@ -241,8 +241,12 @@ expect_state() {
     [ "$got" = "$3" ] || fail "$2 is $got on $1, expected $3"
 }
 
+# A daemon whose file system is gone ends what it had begun to fetch, and then itself: it has five seconds.
 expect_clean() {
-    local pid mounts
+    local pid mounts tries=50
+    while [ -n "$(_processes_of "$1" 2>/dev/null)" ] && ((tries-- > 0)); do
+        sleep 0.1 # the kernel gives no other sign of a process that is not ours to wait for
+    done
     for pid in $(_processes_of "$1"); do
         fail "left on $1: process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
     done
