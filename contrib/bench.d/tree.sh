@@ -23,12 +23,13 @@ _bench_history() {
     done
 }
 
-# bench_tree CACHE: everything under one lock; a tree that is there is used.
+# bench_tree PIECES CACHE: a tree that is there is used; what an interrupted run left is made anew. One at a time.
 bench_tree() {
     local pieces=$1 cache=$2 name dir
     name=bench-$(cat "$pieces/package.json" "$pieces/package-lock.json" | sha256sum | cut -c 1-16)
     dir=$cache/$name
     if [ ! -d "$dir" ]; then
+        rm -rf "$cache/$name.new"
         mkdir -p "$cache/$name.new"
         cp "$pieces/package.json" "$pieces/package-lock.json" "$cache/$name.new/"
         (cd "$cache/$name.new" && npm ci --ignore-scripts --no-audit --no-fund >&2) || return
