@@ -150,12 +150,29 @@ static bool of_fork(const struct inventory *v, const struct snapshot_id *id)
     return false;
 }
 
+/* Newest first. A store's clock may count in seconds: within one the writers' own stamps decide. */
+static int by_age(const void *a, const void *b)
+{
+    const struct inventory_snapshot *x = *(const struct inventory_snapshot *const *)a;
+    const struct inventory_snapshot *y = *(const struct inventory_snapshot *const *)b;
+    int64_t older = x->modified_ns, younger = y->modified_ns;
+    if (older == younger && x->object && y->object) {
+        older = x->object->time_ns;
+        younger = y->object->time_ns;
+    }
+    return older < younger ? 1 : older > younger ? -1 : 0;
+}
+
 static void list_snapshots(struct listing *l, const struct condemned *condemned)
 {
     const struct inventory *v = &l->inventory;
     json_t *list = json_array();
-    for (size_t i = v->snapshot_count; i-- > 0;) { /* newest first */
-        const struct inventory_snapshot *n = &v->snapshots[i];
+    _cleanup_free_ const struct inventory_snapshot **sorted = mem_new(v->snapshot_count + 1, sizeof(*sorted));
+    for (size_t i = 0; i < v->snapshot_count; i++)
+        sorted[i] = &v->snapshots[i];
+    qsort(sorted, v->snapshot_count, sizeof(*sorted), by_age);
+    for (size_t i = 0; i < v->snapshot_count; i++) {
+        const struct inventory_snapshot *n = sorted[i];
         if (condemned_find_snapshot(condemned, &n->id) || of_fork(v, &n->id) || (!n->object && !n->damaged))
             continue;
         json_t *o = describe_snapshot(l, &n->id, n);
