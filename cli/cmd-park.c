@@ -6,11 +6,7 @@
 static int run(struct cmd_context *c, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
-    int r = stack_open(&s, c->config, c->ui, e);
-    if (r == 0)
-        r = stack_store(&s, e);
-    if (r == 0)
-        r = stack_box(&s, c->arguments[0], false, e);
+    int r = stack_for_box(&s, c->config, c->ui, c->arguments[0], false, e);
     if (r == 0)
         r = flow_park(&s, e);
     if (r == 0)

@@ -18,11 +18,7 @@ static int prune_one(struct cmd_context *c, const char *name, json_t *boxes, str
         policy.daily = (unsigned)o->keep_daily;
     if (o->keep_weekly)
         policy.weekly = (unsigned)o->keep_weekly;
-    int r = stack_open(&s, c->config, c->ui, e);
-    if (r == 0)
-        r = stack_store(&s, e);
-    if (r == 0)
-        r = stack_box(&s, name, true, e);
+    int r = stack_for_box(&s, c->config, c->ui, name, true, e);
     if (r == 0)
         r = flow_prune(&s, &policy, o->dry_run, &one, e);
     if (r == 0)

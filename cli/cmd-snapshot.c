@@ -10,11 +10,7 @@
 static int snapshot_one(struct cmd_context *c, const char *name, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
-    int r = stack_open(&s, c->config, c->ui, e);
-    if (r == 0)
-        r = stack_store(&s, e);
-    if (r == 0)
-        r = stack_box(&s, name, false, e);
+    int r = stack_for_box(&s, c->config, c->ui, name, false, e);
     if (r < 0)
         return r;
     if (!s.journal)

@@ -151,6 +151,15 @@ int stack_box(struct stack *s, const char *name, bool create, struct error *e)
     return load(s, create, e);
 }
 
+int stack_for_box(struct stack *s, const struct config *c, struct ui *ui, const char *name, bool create,
+                  struct error *e)
+{
+    int r = stack_open(s, c, ui, e);
+    if (r == 0)
+        r = stack_store(s, e);
+    return r < 0 ? r : stack_box(s, name, create, e);
+}
+
 int stack_peek(struct stack *s, const char *name, struct error *e)
 {
     int r = open_box_directory(s, name, false, e);
