@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* seeds - the parts of the corpus that come from sync/; seeds.c makes index/'s and calls these. */
+/* seeds - the parts of the corpus that come from sync/ and sandbox/; seeds.c makes index/'s and calls these. */
 
 #include "index/base/buf.h"
 
 void seeds_sync(void (*write)(const char *fuzzer, const char *name, struct bytes seed));
+void seeds_sandbox(void (*write)(const char *fuzzer, const char *name, struct bytes seed));
 void seeds_lease(void (*write)(const char *fuzzer, const char *name, struct bytes seed));
