@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* places - where things lie inside a box. */
+
+#define PLACES_HOME "/root" /* where the agents expect it (rule T1) */
+#define PLACES_ETC "/run/box/etc"
+#define PLACES_INIT "/run/box/boxinit"
+#define PLACES_GITCONFIG PLACES_ETC "/gitconfig"
