@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cli/box.h"
 #include "cli/commands.h"
 #include "cli/mounts.h"
 #include "cli/pending.h"
@@ -71,6 +72,9 @@ static json_t *describe(struct stack *s)
         ui_path_into(o, "moved_aside", b->aside, strlen(b->aside));
     json_object_set_new(o, "epoch", json_integer((json_int_t)b->epoch));
     json_object_set_new(o, "full", json_boolean(b->full));
+    pid_t keeper = box_running(s);
+    json_object_set_new(o, "box", json_string(keeper ? "running" : "stopped"));
+    json_object_set_new(o, "box_pid", json_integer(keeper > 0 ? keeper : 0));
     add_daemon(s, o);
     return o;
 }

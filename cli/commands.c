@@ -25,6 +25,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_debug,
     &cmd_boxfs,
     &cmd_boxfs_serve,
+    &cmd_boxrun,
     &cmd_mountfs,
     &cmd_mountfs_serve,
     NULL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/box.h"
 #include "cli/holders.h"
 #include "cli/mounts.h"
 #include "cli/place.h"
@@ -19,7 +20,7 @@
 
 #define HOLDERS_SHOWN 16
 
-/* Names who would still write; -EBUSY. none: what to say if nobody is found. */
+/* Names who would still write, the box excepted; -EBUSY. none: what to say if nobody is found. */
 static int refuse_writers(struct stack *s, const char *root, const char *below, const char *none, struct error *e)
 {
     struct stat st;
@@ -27,7 +28,7 @@ static int refuse_writers(struct stack *s, const char *root, const char *below, 
         return error_set(e, ERROR_FAILED, -errno, "%s", root);
     struct holder found[HOLDERS_SHOWN];
     size_t count = HOLDERS_SHOWN;
-    int r = holders_find(st.st_dev, below, found, &count, e);
+    int r = holders_find(st.st_dev, below, box_running(s), found, &count, e);
     if (r < 0 || (count == 0 && !none))
         return r;
     json_t *list = json_array();
@@ -84,6 +85,9 @@ static int move_aside(struct stack *s, struct error *e)
 
 int flow_make_still(struct stack *s, struct error *e)
 {
+    int r = box_stop(s, NULL, e);
+    if (r < 0)
+        return r;
     return s->record.full ? move_aside(s, e) : freeze(s, e);
 }
 
@@ -151,20 +155,41 @@ static int save_and_commit(struct stack *s, struct view *base, const char *proje
     return r;
 }
 
+/* P1: whoever writes and is not in the box would only be found once the box is stopped. */
+static int refuse_others(struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    return refuse_writers(s, tree, NULL, NULL, e);
+}
+
+/* P3 has refused: as it was before. Not while an earlier park may still land: then all stays stopped. */
+static void call_off(struct stack *s, bool box_ran)
+{
+    struct error why = { 0 };
+    if (box_record_in_doubt(&s->record))
+        return;
+    int r = flow_set_state(s, BOX_MOUNTED, &why);
+    if (r == 0 && box_ran)
+        r = box_start(s, &why);
+    if (r < 0)
+        ui_warn(s->ui, "%s", why.text);
+}
+
 static int park_lazy(struct stack *s, struct error *e)
 {
+    bool box_ran = box_running(s) != 0;
     int r = mounts_reach(s, e);
+    if (r == 0 && box_ran)
+        r = refuse_others(s, e);
     if (r == 0 && s->record.state != BOX_PARKING)
         r = flow_set_state(s, BOX_PARKING, e);
     if (r < 0)
         return r;
     r = flow_make_still(s, e);
-    if (r < 0 && !box_record_in_doubt(&s->record)) { /* else an earlier park may still land: it stays stopped */
-        int stored = flow_set_state(s, BOX_MOUNTED, NULL);
-        return stored < 0 ? stored : r;
-    }
-    if (r < 0)
+    if (r < 0) {
+        call_off(s, box_ran);
         return r;
+    }
     _cleanup_(view_close) struct view base = { 0 };
     r = view_open_base(s, &base, e);
     return r < 0 ? r : save_and_commit(s, &base, NULL, e);

@@ -113,7 +113,25 @@ static void look_at_mappings(struct search *s, pid_t pid, int process)
     fclose(f);
 }
 
-int holders_find(dev_t device, const char *below, struct holder *ret, size_t *count, struct error *e)
+/* What loses its parent gets PID 1 of its namespace, so whatever a box has started hangs below its keeper. */
+static bool descends(pid_t pid, pid_t from)
+{
+    while (from > 0 && pid > 1 && pid != from) {
+        char path[64], line[512];
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        FILE *f = fopen(path, "re");
+        const char *after = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+        int parent = 0;
+        if (!after || sscanf(after, ") %*c %d", &parent) != 1)
+            parent = 0;
+        if (f)
+            fclose(f);
+        pid = parent;
+    }
+    return from > 0 && pid == from;
+}
+
+int holders_find(dev_t device, const char *below, pid_t except, struct holder *ret, size_t *count, struct error *e)
 {
     struct search s = { .device = device, .below = below, .found = ret, .room = *count };
     DIR *d = opendir("/proc");
@@ -121,7 +139,7 @@ int holders_find(dev_t device, const char *below, struct holder *ret, size_t *co
         return error_set(e, ERROR_FAILED, -errno, "read /proc");
     for (struct dirent *n; (n = readdir(d));) {
         pid_t pid = (pid_t)strtol(n->d_name, NULL, 10);
-        if (pid <= 0 || pid == getpid())
+        if (pid <= 0 || pid == getpid() || descends(pid, except))
             continue;
         _cleanup_close_ int process = openat(dirfd(d), n->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (process < 0)

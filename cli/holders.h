@@ -22,7 +22,8 @@ struct holder {
 };
 
 /*
- * below: a plain directory's path, only files under it count; NULL: every file of the device. Fills at most *count,
+ * below: a plain directory's path, only files under it count; NULL: every file of the device. except: not this process
+ * and those it started, to any depth (a box); 0: none. Fills at most *count,
  * sets *count to how many there are in ret.
  */
-int holders_find(dev_t device, const char *below, struct holder *ret, size_t *count, struct error *e);
+int holders_find(dev_t device, const char *below, pid_t except, struct holder *ret, size_t *count, struct error *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/mounts.h"
 
+#include "cli/box.h"
 #include "cli/place.h"
 #include "cli/spawn.h"
 #include "fusefs/control.h"
@@ -177,7 +178,9 @@ static int take_away(const char *path, const char *type, const char *source, boo
 int mounts_down(struct stack *s, bool detach, struct error *e)
 {
     _cleanup_(paths_release) struct paths p = paths_of(s);
-    int r = take_away(s->record.path, "overlay", p.source, detach, e);
+    int r = box_stop(s, NULL, e);
+    if (r == 0)
+        r = take_away(s->record.path, "overlay", p.source, detach, e);
     crash_point("unmount-bind.after");
     if (r == 0)
         r = take_away(p.tree, "overlay", p.source, detach, e);

@@ -16,5 +16,5 @@ int project_claim(struct stack *s, const char *path, struct error *e);
 /* Calls each for every box that has a directory here, in order of names. */
 int project_each_box(struct stack *s, int (*each)(void *arg, const char *name, struct error *e), void *arg,
                      struct error *e);
-/* HOME of the box, made for `track`: box/NAME/home with the mount point for a project below /root in it (rule T1). */
+/* HOME of the box, made for `track`: box/NAME/home with its mount points (sandbox/points). */
 int project_make_home(struct stack *s, const char *path, struct error *e);

@@ -228,6 +228,15 @@ void supervisor_ready(void)
     close(SUPERVISOR_READY_FD);
 }
 
+void supervisor_failed(const struct error *why)
+{
+    if (fcntl(SUPERVISOR_READY_FD, F_GETFD) < 0)
+        return;
+    signal(SIGPIPE, SIG_IGN);
+    (void)!write(SUPERVISOR_READY_FD, why, sizeof(*why));
+    close(SUPERVISOR_READY_FD);
+}
+
 int supervisor_wait(int fd, int timeout_ms, struct error *e)
 {
     struct pollfd p = { fd, POLLIN, 0 };

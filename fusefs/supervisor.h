@@ -41,6 +41,8 @@ int supervisor_adopt(const struct supervisor_config *c, pid_t daemon, struct err
 
 /* For the daemon, once it answers: tells whoever waits, once. Nobody there: nothing happens. */
 void supervisor_ready(void);
+/* Or why it will not. */
+void supervisor_failed(const struct error *why);
 
 /* For the one who started the supervisor: waits on the pipe's read end until the mount answers (0), the supervisor has
  * failed (its error), or timeout_ms have passed (-ETIMEDOUT). The other write ends must be closed. Closes nothing. */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/box.h"
+
+#include "cli/mounts.h"
+#include "cli/place.h"
+#include "cli/spawn.h"
+#include "index/base/clock.h"
+#include "index/base/crash.h"
+#include "index/base/fd.h"
+#include "index/base/log.h"
+#include "index/base/mem.h"
+#include "sandbox/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define STOP_MS 30000 /* more than the keeper's own grace (cmd-boxrun) */
+#define LOOK_MS 5
+
+static bool is_on_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    _cleanup_free_ char *list = mem_strdup(path ? path : "/usr/local/bin:/usr/bin:/bin");
+    char *rest = list;
+    for (char *directory; (directory = strsep(&rest, ":"));) {
+        _cleanup_free_ char *candidate = mem_printf("%s/%s", *directory ? directory : ".", program);
+        if (access(candidate, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+int box_check(struct error *e)
+{
+    static const struct {
+        const char *program, *package;
+    } needed[] = { { "bwrap", "bubblewrap" }, { "tmux", "tmux" } };
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+        if (is_on_path(needed[i].program))
+            continue;
+        error_say(e, ERROR_USAGE, -ENOENT, "a box needs %s, which is not on the PATH", needed[i].program);
+        return error_hint(e, "apt-get install %s; --no-start does without the box", needed[i].package), -ENOENT;
+    }
+    return 0;
+}
+
+pid_t box_running(const struct stack *s)
+{
+    _cleanup_free_ char *run = place_run(s->config, s->name);
+    return keeper_find(run);
+}
+
+static int check_tree(struct stack *s, struct error *e)
+{
+    if (s->record.state == BOX_FULL_HELD)
+        return 0;
+    enum mounts_state mounted = MOUNTS_NONE;
+    int r = s->record.state == BOX_MOUNTED ? mounts_look(s, &mounted, e) : 0;
+    if (r < 0 || mounted == MOUNTS_SHOWN)
+        return r;
+    bool none = !s->journal || s->record.state == BOX_NONE || s->record.state == BOX_PARKED;
+    error_say(e, none ? ERROR_UNKNOWN : ERROR_BUSY, none ? -ENOENT : -EBUSY, "box %s is not up here (%s)", s->name,
+              none ? "none" : box_state_name(s->record.state));
+    return error_hint(e, "ag-box up %s", s->name);
+}
+
+int box_start(struct stack *s, struct error *e)
+{
+    int r = box_check(e);
+    if (r == 0)
+        r = check_tree(s, e);
+    if (r < 0 || box_running(s))
+        return r;
+    _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "box.log");
+    r = fd_make_directories(run, 0700, e);
+    crash_point("box-start.before");
+    if (r == 0)
+        r = spawn_daemon("boxrun", s->name, log, NULL, e);
+    crash_point("box-start.after");
+    return r;
+}
+
+/* Until the lock's end: then nothing of the box runs. */
+static bool is_gone_within(const struct stack *s, int timeout_ms)
+{
+    int64_t end = clock_boot_ns() + timeout_ms * 1000000LL;
+    while (box_running(s)) {
+        if (clock_boot_ns() > end)
+            return false;
+        poll(NULL, 0, LOOK_MS); /* the kernel tells nobody that a lock of someone else's is gone */
+    }
+    return true;
+}
+
+int box_stop(struct stack *s, bool *ret_was, struct error *e)
+{
+    pid_t keeper = box_running(s);
+    if (ret_was)
+        *ret_was = keeper != 0;
+    if (keeper == 0)
+        return 0;
+    if (keeper < 0)
+        return error_say(e, ERROR_BUSY, -EBUSY, "the box %s runs where its keeper cannot be seen from here", s->name);
+    crash_point("box-stop.before");
+    kill(keeper, SIGTERM);
+    if (!is_gone_within(s, STOP_MS)) {
+        log_warn("the box %s does not stop; its keeper, pid %d, is killed", s->name, (int)keeper);
+        kill(-keeper, SIGKILL); /* it leads a group (cli/spawn), bwrap is in it, and the box dies with that */
+        if (!is_gone_within(s, STOP_MS))
+            return error_say(e, ERROR_BUSY, -EBUSY, "the box %s does not stop", s->name);
+    }
+    crash_point("box-stop.after");
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * box - the running part of a box on this node: its keeper (sandbox/keeper), started and stopped.
+ *
+ * Whether it runs is never remembered: the keeper's lock says it. The tree must be shown, and the lease here, before a
+ * box is started; nothing of the tree may be taken away before it is stopped.
+ */
+
+#include "cli/stack.h"
+
+#include <sys/types.h>
+
+/* What a box needs and this machine has not, as the package that brings it: before a lease is asked for. ERROR_USAGE. */
+int box_check(struct error *e);
+/* The keeper's pid, -1 if it cannot be seen from here; 0: the box is stopped. */
+pid_t box_running(const struct stack *s);
+/* Runs already: 0. Needs the stack's record; -ENOENT ERROR_UNKNOWN, ERROR_HELD: there is no tree here to run in. */
+int box_start(struct stack *s, struct error *e);
+/* Returns when nothing of it runs any more; *ret_was (may be NULL): it did run. Stopped already: 0. */
+int box_stop(struct stack *s, bool *ret_was, struct error *e);
