@@ -2,14 +2,13 @@
 #include "sync/http.h"
 
 #include "index/base/mem.h"
-#include "index/base/text.h"
+#include "sync/http-line.h"
 
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define IDLE_MAX 16 /* handles (each with its connection) kept for later */
 #define CONNECT_LIMIT_S 15
@@ -135,65 +134,9 @@ static size_t take_body(char *data, size_t one, size_t n, void *arg)
     return 0; /* ends the transfer */
 }
 
-static void take_text(char to[HTTP_TEXT_MAX], const char *value, size_t len)
-{
-    bool plain = len < HTTP_TEXT_MAX;
-    for (size_t i = 0; i < len && plain; i++)
-        plain = value[i] >= ' ' && value[i] < 0x7f;
-    if (!plain)
-        len = 0;
-    memcpy(to, value, len);
-    to[len] = '\0';
-}
-
-static int64_t take_number(const char *text, uint64_t max, int64_t otherwise)
-{
-    uint64_t n;
-    return text_parse_u64(text, max, &n) < 0 ? otherwise : (int64_t)n;
-}
-
-static int64_t take_time(const char *text)
-{
-    time_t t = curl_getdate(text, NULL);
-    return t > 0 ? (int64_t)t * 1000000000 : 0;
-}
-
 static size_t take_header(char *line, size_t one, size_t len, void *arg)
 {
-    struct http_answer *a = ((struct transfer *)arg)->answer;
-    size_t name = 0;
-    while (name < len && line[name] != ':')
-        name++;
-    if (name == len) {
-        if (len > 5 && memcmp(line, "HTTP/", 5) == 0) { /* the headers of a 100 before it do not count */
-            a->length = -1;
-            a->date_ns = a->modified_ns = 0;
-            a->retry_after_s = 0;
-            a->etag[0] = a->range[0] = '\0';
-        }
-        return len;
-    }
-    size_t from = name + 1, to = len;
-    while (from < to && strchr(" \t", line[from]))
-        from++;
-    while (to > from && strchr(" \t\r\n", line[to - 1]))
-        to--;
-    char text[HTTP_TEXT_MAX];
-    take_text(text, line + from, to - from);
-#define IS(known) (name == sizeof(known) - 1 && strncasecmp(line, known, name) == 0)
-    if (IS("Content-Length"))
-        a->length = take_number(text, INT64_MAX, -1);
-    else if (IS("Date"))
-        a->date_ns = take_time(text);
-    else if (IS("Last-Modified"))
-        a->modified_ns = take_time(text);
-    else if (IS("Retry-After"))
-        a->retry_after_s = (unsigned)take_number(text, 3600, 0);
-    else if (IS("ETag"))
-        strcpy(a->etag, text);
-    else if (IS("Content-Range"))
-        strcpy(a->range, text);
-#undef IS
+    http_line_take(((struct transfer *)arg)->answer, (struct bytes){ (const uint8_t *)line, len });
     return len;
 }
 

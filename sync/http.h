@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * http - one request, one answer, over connections that are kept alive (libcurl; the only module that knows it).
+ * http - one request, one answer, over connections that are kept alive (libcurl, which only http and http-line know).
  *
  * A pool hands a curl handle to each request and takes it back, so any number of threads can use one pool and each
  * handle's connection is used again; name look-ups and TLS sessions are shared. Time limits: connecting, and inactivity

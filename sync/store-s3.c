@@ -2,6 +2,7 @@
 #include "sync/store-s3.h"
 
 #include "index/base/mem.h"
+#include "sync/http-line.h"
 #include "sync/listing.h"
 #include "sync/s3-request.h"
 
@@ -57,10 +58,8 @@ static int check_body(const struct s3_call *c, uint64_t offset, uint64_t length,
         *ret_size = a->body.len;
         return 0;
     }
-    unsigned long long from, to, size;
-    int used = 0;
-    if (a->status != 206 || sscanf(a->range, "bytes %llu-%llu/%llu%n", &from, &to, &size, &used) != 3 ||
-        a->range[used] != '\0')
+    uint64_t from, to, size;
+    if (a->status != 206 || http_line_range(a->range, &from, &to, &size) < 0)
         return impossible(e, "no range");
     if (a->too_large || from != offset || to != offset + length - 1 || to >= size || a->body.len != length ||
         a->length != (int64_t)length)
