@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: access_decode. */
 #include "index/access.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: condemned_decode, condemned_find_pack, condemned_find_snapshot. */
 #include "sync/condemned.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: entry_unpack. */
 #include "index/entry.h"
 
 #include "index/base/mem.h"

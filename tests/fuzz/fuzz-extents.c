@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: extents_decode. */
 #include "index/extent.h"
 
 #include "index/base/mem.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: footer_open, footer_decode. */
 #include "sync/footer.h"
 
 #include "index/base/mem.h"
 #include "tests/fuzz/fuzz.h"
+
+#include <errno.h>
 
 static const struct keys keys = { .master = "fuzz", .store_id = "fuzz" };
 static const struct seal_context context = { &keys, "demo" };
@@ -16,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t need;
     if (footer_open(&context, &name, size, in, &end, &need, NULL) == 0)
         REQUIRE(end.count <= size);
+    if (size > 8 &&
+        footer_open(&context, &name, size, (struct bytes){ data + size - 8, 8 }, &end, &need, NULL) == -ENOBUFS)
+        REQUIRE(need > 8 && need <= size);
     if (footer_decode(in, &name, PACK_MAX, &f, NULL) < 0)
         return 0;
 

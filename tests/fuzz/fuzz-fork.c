@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: fork_name_parse, fork_decode_body. */
 #include "sync/fork.h"
 
 #include "index/base/mem.h"

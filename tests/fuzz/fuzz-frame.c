@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: frame_next, frame_start_decode, frame_u32_decode, frame_size_decode, frame_refusal_decode, frame_exit_decode.
+ */
 #include "sandbox/frame.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: head_decode_body. */
 #include "sync/head.h"
 
 #include "index/base/mem.h"

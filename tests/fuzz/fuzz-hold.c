@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: hold_decode_body. */
 #include "sync/hold.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: key_to_path, key_valid, key_from_path, key_name, key_name_valid, key_subtree_prefix, key_directory_prefix. */
 #include "index/key.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: links_decode. */
 #include "index/links.h"
 
 #include "index/base/mem.h"

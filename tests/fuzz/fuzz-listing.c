@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: s3_answer_code, listing_parse. */
 #include "sync/listing.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: meta_set, meta_decode. */
 #include "index/meta.h"
 
 #include "index/base/mem.h"

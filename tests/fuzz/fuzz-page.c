@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: page_decode, page_seek, page_index_of, page_child, page_entry. */
 #include "index/page.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: keys_import. */
 #include "index/base/mem.h"
 #include "sync/keys.h"
 #include "tests/fuzz/fuzz.h"

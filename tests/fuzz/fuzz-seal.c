@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: seal_open. */
 #include "sync/seal.h"
 
 #include "index/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: slots_decode. */
 #include "sync/slots.h"
 
 #include "index/base/mem.h"

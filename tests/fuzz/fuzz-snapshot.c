@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: snapshot_decode. */
 #include "index/snapshot.h"
 
 #include "index/base/mem.h"

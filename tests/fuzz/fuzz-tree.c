@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzzes: tree_open, tree_pages, tree_scan, tree_at, tree_resolve, tree_find. */
 #include "index/tree.h"
 
 #include "index/base/mem.h"

@@ -21,7 +21,7 @@ static struct bytes text(const char *s)
 void seeds_sync(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
 {
     _cleanup_(buf_release) struct buf config = { 0 }, paper = { 0 }, sealed = { 0 }, shorter = { 0 }, as_it_is = { 0 },
-                                      opened = { 0 }, end = { 0 };
+                                      opened = { 0 }, end = { 0 }, small = { 0 };
     _cleanup_(slots_release) struct slots s = { 0 };
     slots_new(keys.store_id, &s);
     REQUIRE(slots_add(&s, "password", "first", keys.master, NULL) == 0);
@@ -50,25 +50,9 @@ void seeds_sync(void (*write)(const char *fuzzer, const char *name, struct bytes
     footer_seal(&context, &name, &f, &end);
     write("footer", "opened", buf_bytes(&opened));
     write("footer", "end", buf_bytes(&end));
-
-    write("listing", "more",
-          text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult "
-               "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
-               "<Name>b</Name><Prefix>box/</Prefix><KeyCount>1</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>true</"
-               "IsTruncated>"
-               "<NextContinuationToken>1/+=x</NextContinuationToken><Contents><Key>box/a&amp;b</Key>"
-               "<LastModified>2009-10-12T17:50:30.250Z</LastModified><ETag>&quot;e&quot;</ETag><Size>17</Size>"
-               "<Owner><ID>x</ID></Owner></Contents></ListBucketResult>"));
-    write("listing", "last", text("<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"));
-    write("listing", "error", text("<Error><Code>NoSuchBucket</Code><Message>no</Message></Error>"));
-
-    write(
-        "meta", "full",
-        text("{\"v\":1,\"path\":\"/root/\\\\xff\",\"path_b64\":\"L3Jvb3Qv/"
-             "w==\",\"pin\":\"node-1\",\"memory_max\":4294967296,"
-             "\"nix\":true,\"exclude\":[\"*.o\",\"!keep.o\"],\"tools\":{\"git\":\"2.39.5\"},\"later\":[1,{\"x\":null}],"
-             "\"incarnation\":\"000102030405060708090a0b0c0d0e0f\"}"));
-    write("meta", "set-size", text("memory_max=4G"));
-    write("meta", "set-rule", text("exclude+=/build/"));
-    write("meta", "set-path", text("path=/root/a/b"));
+    _cleanup_(pack_frames_release) struct pack_frames one = { 0 };
+    pack_frames_add(&one, &(struct locator){ .pack = name, .sealed = 100, .raw = 5 }, FRAME_DATA, x, 1);
+    buf_fill(&small, 0, 100);
+    footer_seal(&context, &name, &one, &small);
+    write("footer", "small", buf_bytes(&small)); /* too small to be compressed */
 }

@@ -180,6 +180,7 @@ int main(int argc, char **argv)
     seeds_sync(write_seed);
     seeds_lease(write_seed);
     seeds_sandbox(write_seed);
+    seeds_text(write_seed);
     for (size_t i = few; i < count; i++)
         free((char *)all[i].path);
     free(all);
