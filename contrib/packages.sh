@@ -3,9 +3,10 @@
 # packages.sh - which Debian packages building and testing need, and how to install those that are missing.
 # Sourced by contrib/quickstart and contrib/check. The names are the same on Debian 12 and 13.
 
+# e2fsprogs: chattr, with which quickstart cleans up behind itself; a minimal Debian 13 lacks it.
 PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config git fuse3 libfuse3-dev libcurl4-openssl-dev libsodium-dev libzstd-dev
-libsqlite3-dev libjansson-dev libexpat1-dev libseccomp-dev uthash-dev scdoc"
-PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sqlite3 bubblewrap tmux e2fsprogs util-linux
+libsqlite3-dev libjansson-dev libexpat1-dev libseccomp-dev uthash-dev scdoc e2fsprogs"
+PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sqlite3 bubblewrap tmux util-linux
 mount procps psmisc iproute2 make patch"
 # Where Debian has them: the formatter's version is fixed.
 PACKAGES_OPTIONAL="clang-format-14"

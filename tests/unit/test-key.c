@@ -27,7 +27,7 @@ static void a_path_becomes_a_key_and_comes_back(void **state)
     for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
         key_of(paths[i], &k);
         assert_int_equal(key_to_path(buf_bytes(&k), &path), 0);
-        assert_string_equal(path.data, paths[i]);
+        assert_string_equal(buf_string(&path), paths[i]);
         const char *slash = strrchr(paths[i], '/');
         assert_int_equal(bytes_compare(key_name(buf_bytes(&k)), text(slash ? slash + 1 : paths[i])), 0);
     }
@@ -74,7 +74,7 @@ static void the_longest_path_fits(void **state)
     key_of(path, &k);
     assert_true(k.len <= KEY_LEN_MAX);
     assert_int_equal(key_to_path(buf_bytes(&k), &back), 0);
-    assert_string_equal(back.data, path);
+    assert_string_equal(buf_string(&back), path);
     strcpy(path + PATH_LEN_MAX, "/d");
     assert_int_equal(key_from_path(text(path), &k), -EINVAL);
 }
