@@ -61,21 +61,34 @@ static int freeze(struct stack *s, struct error *e)
     return refuse_writers(s, tree, NULL, "a file in it is open for writing, mapped, or open and deleted", e);
 }
 
+static int name_aside(struct stack *s, struct error *e)
+{
+    char id[17];
+    if (s->record.aside)
+        return 0;
+    random_hex(id, 8);
+    s->record.aside = place_aside(s->record.path, id);
+    if (s->record.state == BOX_FULL_HELD)
+        s->record.state = BOX_MOVING;
+    return stack_save_record(s, e);
+}
+
 /* T3: the directory moves aside before it is walked, so that whoever comes by its path later finds nothing to write to.
  */
 static int move_aside(struct stack *s, struct error *e)
 {
     struct stat st;
+    if (s->record.state == BOX_FULL_HELD)
+        free(mem_steal(s->record.aside));
     if (s->record.aside && lstat(s->record.aside, &st) == 0)
         return 0;
-    if (!s->record.aside) {
-        char id[17];
-        random_hex(id, 8);
-        s->record.aside = place_aside(s->record.path, id);
-        int r = stack_save_record(s, e);
-        if (r < 0)
-            return r;
-    }
+    int r = refuse_writers(s, s->record.path, s->record.path, NULL, e);
+    if (r < 0 && s->record.state == BOX_MOVING) /* named by a park that was stopped, and not moved: as before it */
+        flow_set_state(s, BOX_FULL_HELD, NULL);
+    if (r == 0)
+        r = name_aside(s, e);
+    if (r < 0)
+        return r;
     crash_point("rename-aside.before");
     if (rename(s->record.path, s->record.aside) < 0)
         return error_set(e, ERROR_FAILED, -errno, "move %s aside to %s", s->record.path, s->record.aside);
@@ -197,16 +210,7 @@ static int park_lazy(struct stack *s, struct error *e)
 
 static int park_full(struct stack *s, struct error *e)
 {
-    int r = 0;
-    if (s->record.state != BOX_MOVING) {
-        r = refuse_writers(s, s->record.path, s->record.path, NULL, e);
-        if (r == 0) {
-            free(mem_steal(s->record.aside));
-            r = flow_set_state(s, BOX_MOVING, e);
-        }
-    }
-    if (r == 0)
-        r = flow_make_still(s, e);
+    int r = flow_make_still(s, e);
     _cleanup_(view_close) struct view base = { 0 };
     if (r == 0)
         r = view_open_committed(s, &base, e);

@@ -65,13 +65,61 @@ static int regain(struct stack *s, struct lease *l, struct head *head, struct er
     return r == 0 && held == -ENOENT ? rely_on_nothing(s, e) : r;
 }
 
+/* From parking to mounted. */
+static int thaw(struct stack *s, struct error *e)
+{
+    enum mounts_state mounted;
+    int r = mounts_look(s, &mounted, e);
+    if (r == 0 && (mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)) {
+        _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+        r = overlay_thaw(tree, e); /* before the journal: a mounted box is never found read-only */
+    }
+    return r < 0 ? r : flow_set_state(s, BOX_MOUNTED, e);
+}
+
+/* From moving to full-held. */
+static int move_back(struct stack *s, struct error *e)
+{
+    struct stat st;
+    if (s->record.aside && lstat(s->record.aside, &st) == 0) {
+        int r = mounts_check_point(s->record.path, e);
+        if (r < 0)
+            return r;
+        rmdir(s->record.path);
+        crash_point("rename-back.before");
+        if (rename(s->record.aside, s->record.path) < 0)
+            return error_set(e, ERROR_FAILED, -errno, "move %s back to %s", s->record.aside, s->record.path);
+        crash_point("rename-back.after");
+        r = flow_sync_parent(s->record.path, e);
+        if (r < 0)
+            return r;
+    }
+    free(mem_steal(s->record.aside));
+    return flow_set_state(s, BOX_FULL_HELD, e);
+}
+
+/* A park that no PUT can finish any more ends as if it had not begun: who works here can go on. Any other state stays.
+ */
+static int call_off(struct stack *s, struct error *e)
+{
+    if (s->record.state == BOX_PARKING)
+        return thaw(s, e);
+    return s->record.state == BOX_MOVING ? move_back(s, e) : 0;
+}
+
 /* Rule S5: the work belongs to a box that is no more. It stays where it is. */
 static int refuse_replaced(struct stack *s, struct error *e)
 {
-    _cleanup_free_ char *work = place_in_box(s->config, s->name, s->record.upper);
+    struct error why = { 0 };
+    if (call_off(s, &why) < 0)
+        ui_warn(s->ui, "%s stays half parked: %s", s->name, why.text);
+    _cleanup_free_ char *upper = place_in_box(s->config, s->name, s->record.upper);
+    const char *moved = s->record.state == BOX_MOVING ? s->record.aside : NULL;
     error_say(e, ERROR_HELD, -ESTALE,
               "box %s was dropped, or is another one of the same name now; the work here is kept in %s", s->name,
-              s->record.full ? s->record.path : work);
+              !s->record.full ? upper
+              : moved         ? moved
+                              : s->record.path);
     return error_hint(e, "ag-box drop %s forgets it", s->name);
 }
 
@@ -166,21 +214,14 @@ static int settle(struct stack *s, struct error *e)
     return s->record.state == BOX_PARKED ? 0 : verify_lease(s, e);
 }
 
-/* A park that was stopped is called off: first no PUT of it may land any more, then the tree is writable again. */
+/* A park that was stopped is called off, once no PUT of it may land any more. */
 static int up_parking(struct stack *s, const struct flow_up_options *o, struct error *e)
 {
-    enum mounts_state mounted;
     int r = settle(s, e);
     if (r == 0 && s->record.state != BOX_PARKING)
         return flow_up(s, o, e);
     if (r == 0)
-        r = mounts_look(s, &mounted, e);
-    if (r == 0 && (mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)) {
-        _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
-        r = overlay_thaw(tree, e); /* before the journal: a mounted box is never found read-only */
-    }
-    if (r == 0)
-        r = flow_set_state(s, BOX_MOUNTED, e);
+        r = thaw(s, e);
     return r < 0 ? r : up_mounted(s, o, e);
 }
 
@@ -189,24 +230,8 @@ static int up_moving(struct stack *s, const struct flow_up_options *o, struct er
     int r = settle(s, e);
     if (r == 0 && s->record.state != BOX_MOVING)
         return flow_up(s, o, e);
-    if (r < 0)
-        return r;
-    struct stat st;
-    if (s->record.aside && lstat(s->record.aside, &st) == 0) {
-        r = mounts_check_point(s->record.path, e);
-        if (r < 0)
-            return r;
-        rmdir(s->record.path);
-        crash_point("rename-back.before");
-        if (rename(s->record.aside, s->record.path) < 0)
-            return error_set(e, ERROR_FAILED, -errno, "move %s back to %s", s->record.aside, s->record.path);
-        crash_point("rename-back.after");
-        r = flow_sync_parent(s->record.path, e);
-        if (r < 0)
-            return r;
-    }
-    free(mem_steal(s->record.aside));
-    r = flow_set_state(s, BOX_FULL_HELD, e);
+    if (r == 0)
+        r = move_back(s, e);
     return r < 0 ? r : already_up(s);
 }
 

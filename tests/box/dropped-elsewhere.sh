@@ -5,6 +5,7 @@
 store file
 node a
 node b
+needs_crash_points
 project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
 
 on a ag-box track demo "$project"
@@ -18,11 +19,34 @@ on b ag-box drop demo --yes --force
 expect_exit 3 on a ag-box snapshot demo
 expect_exit 3 on a ag-box park demo
 expect_error "the work here is kept in"
+expect_state a demo mounted # not half parked: what works there can go on
+on a sh -c "echo more >'$project/more'"
+expect_exit 137 on a env AGBOX_CRASH_AT=park:remount-ro.after ag-box park demo
 expect_exit 3 on a ag-box up demo
+expect_state a demo mounted
+on a sh -c "echo again >'$project/more'"
 expect_file "$project/file" work
 expect_exit 0 on a ag-box drop demo --yes
 expect_state a demo none
 [ -z "$(ls -d "$WORK/node/a/state/box/demo"/upper-* 2>/dev/null)" ] || fail "the upper is still there"
-mkdir -p "$project.new"
-on a ag-box track demo "$project.new"
-on a ag-box park demo
+mkdir -p "$WORK/plain" "$WORK/plain-of-b"
+on b mount --bind "$WORK/plain-of-b" "$WORK/plain" # a plain directory is in every namespace
+project="$WORK/plain/project"; mkdir "$project"
+echo plain >"$project/file"
+on a ag-box track demo "$project"
+
+# The same of a plain directory: a park that is refused has it at its path again.
+on b ag-box up demo --force
+on b ag-box park demo
+on b ag-box drop demo --yes --force
+expect_exit 3 on a ag-box park demo
+expect_error "the work here is kept in $project"
+expect_state a demo full-held
+expect_file "$project/file" plain
+expect_exit 137 on a env AGBOX_CRASH_AT=park:rename-aside.after ag-box park demo
+expect_missing "$project/file"
+expect_exit 3 on a ag-box up demo
+expect_state a demo full-held
+expect_file "$project/file" plain
+on a ag-box drop demo --yes
+on b umount "$WORK/plain"

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-# A file of the tree that is open for writing stops park: the writer is named, nothing has changed, and the tree stays writable.
+# A file of the tree that is open for writing stops park: the writer is named, nothing has changed, and the tree stays writable. A
+# plain directory does not move aside under a writer, when its lease was lost neither.
 . "$TESTS/lib.sh"
 
 store file
 node a
-project="$WORK/project"; make_project "$project"
+node b
+mkdir "$WORK/tree" "$WORK/tree-of-b"
+on b mount --bind "$WORK/tree-of-b" "$WORK/tree" # a plain directory is in every namespace
+project="$WORK/tree/project"; make_project "$project"
 on a ag-box track demo "$project"
 on a ag-box park demo
 on a ag-box up demo
@@ -23,3 +27,24 @@ on a ag-box up demo
 expect_file "$project/open" more
 expect_file "$project/writable" still
 on a ag-box park demo
+
+on a ag-box up demo --full
+on b ag-box up demo --force
+on b sh -c "echo theirs >'$project/theirs'"
+on b ag-box park demo
+echo work | on a tee "$project/work" >/dev/null
+on a ag-box snapshot demo
+expect_state a demo fenced
+on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go'; echo last >&9" &
+read -r <"$WORK/ready"
+expect_exit 8 on a ag-box park demo
+expect_error "$project/open"
+expect_state a demo fenced
+expect_file "$project/work" work
+expect_exit 8 on a ag-box up demo
+expect_file "$project/work" work
+echo >"$WORK/go"; wait
+expect_exit 3 on a ag-box park demo
+on b ag-box restore demo --snapshot "$(on b ag-box ls --snapshots demo | grep -o 'fork:a-[0-9]*')" "$WORK/forked"
+expect_file "$WORK/forked/open" last
+on b umount "$WORK/tree"
