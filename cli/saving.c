@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define LIVE_TRIES 5
+#define UNSETTLED_SHOWN 8
 #define ACCESS_ANSWER_MS 3000
 
 /* One walk: what its callbacks need. */
@@ -28,6 +28,7 @@ struct walking {
     struct tidy *tidy;         /* NULL: nothing is written anew */
     int project, home, merged; /* where the live files are; merged: of an overlay, both */
     bool saw_secret;
+    json_t *unsettled; /* files that may be torn */
 };
 
 #define WALKING_NONE(stack_, config_)                                                                                  \
@@ -60,6 +61,19 @@ static int on_excluded(void *arg, const char *path, bool directory, struct error
     if (strcmp(slash ? slash + 1 : path, EXCLUDE_AUTH_SECRET) == 0)
         w->saw_secret = true;
     return 0;
+}
+
+static void on_unsettled(void *arg, const char *path)
+{
+    struct walking *w = arg;
+    json_t *one = json_object();
+    ui_path_into(one, "path", path, strlen(path));
+    json_array_append_new(w->unsettled, one);
+    size_t count = json_array_size(w->unsettled);
+    if (count <= UNSETTLED_SHOWN)
+        ui_warn(w->stack->ui, "%s changed each time it was read: what is saved of it may be torn", path);
+    else if (count == UNSETTLED_SHOWN + 1)
+        ui_warn(w->stack->ui, "so did others (--json names them)");
 }
 
 static int on_progress(void *arg, uint64_t files, uint64_t bytes, uint64_t sent)
@@ -205,6 +219,8 @@ static int open_save(struct walking *w, struct error *e)
         .node = s->config->node,
         .incarnation = s->record.incarnation,
         .epoch = c->epoch,
+        .unsettled = c->live ? on_unsettled : NULL,
+        .unsettled_arg = w,
         .all_metadata = w->plan.metadata,
     };
     keys_cutting(&s->keys, s->name, &sc.cut_key);
@@ -248,11 +264,12 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
     return r;
 }
 
-static int save_once(struct stack *s, const struct saving_config *c, const struct exclude *rules, struct saved *ret,
+static int save_walk(struct stack *s, const struct saving_config *c, const struct exclude *rules, struct saved *ret,
                      struct error *e)
 {
     struct walking w = WALKING_NONE(s, c);
     struct walk_stats stats = { 0 };
+    w.unsettled = json_array();
     expect_bytes(&w);
     int r = plan_tidy(&w, e);
     if (r == 0)
@@ -267,6 +284,9 @@ static int save_once(struct stack *s, const struct saving_config *c, const struc
             r = finish(&w, &stats, ret, e);
         r = journal_stat_end(s->journal, r, e);
     }
+    if (r == 0 && c->live)
+        ui_field(s->ui, "unsettled", json_incref(w.unsettled));
+    json_decref(w.unsettled);
     save_free(w.save);
     tidy_free(w.tidy);
     tidy_plan_release(&w.plan);
@@ -283,11 +303,7 @@ int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret
     if (r < 0)
         return r;
     *ret = (struct saved){ 0 };
-    for (int i = 0; i < LIVE_TRIES; i++) { /* a file that changed while it was read (rule V1) */
-        r = save_once(s, c, rules, ret, e);
-        if (r != -EAGAIN || !c->live)
-            break;
-    }
+    r = save_walk(s, c, rules, ret, e);
     exclude_free(rules);
     ui_progress_end(s->ui);
     return r;

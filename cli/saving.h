@@ -14,9 +14,9 @@
 #include "sync/save.h"
 
 struct saving_config {
-    bool live;                     /* others may write meanwhile: files are read again, "not one instant" (rule V1) */
-    const char *project;           /* full: the directory to walk (the project's path, or where it was moved aside) */
-    struct meta *meta;             /* of the new snapshot; gets its pin when an .auth-secret is seen (rule T4) */
+    bool live;           /* others may write meanwhile: "not one instant"; what never holds still is named (rule V1) */
+    const char *project; /* full: the directory to walk (the project's path, or where it was moved aside) */
+    struct meta *meta;   /* of the new snapshot; gets its pin when an .auth-secret is seen (rule T4) */
     const struct tidy_plan *avoid; /* packs that the new snapshot is not to refer to; NULL: none */
     bool tidy;                     /* a park: also what rule S4 has it write anew */
     bool rules_changed;            /* meta's exclude rules differ from the base's */

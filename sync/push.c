@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/push.h"
 
+#include "index/attributes.h"
 #include "index/base/mem.h"
 #include "sync/known.h"
 #include "sync/outbox.h"
@@ -35,6 +36,7 @@ struct push {
     struct outbox_frame *open; /* what small files are gathered in; NULL: none */
     struct buf directory;      /* whose files these are */
     struct buf scratch;        /* a small run of bytes, or the window of a big one */
+    bool as_it_is;             /* the file being read does not hold still: what went before it was read is zeros */
     struct push_stats stats;
 };
 
@@ -158,8 +160,8 @@ static int changed(struct error *e)
     return error_say(e, ERROR_BUSY, -EAGAIN, "changed while it was read");
 }
 
-/* Exactly n bytes at offset; -EAGAIN if the file ends before. */
-static int read_run(int fd, uint8_t *to, size_t n, uint64_t offset, struct error *e)
+/* Exactly n bytes at offset; -EAGAIN if the file ends before and is not taken as it is. */
+static int read_run(const struct push *p, int fd, uint8_t *to, size_t n, uint64_t offset, struct error *e)
 {
     while (n > 0) {
         ssize_t got = pread(fd, to, n, (off_t)offset);
@@ -167,8 +169,12 @@ static int read_run(int fd, uint8_t *to, size_t n, uint64_t offset, struct error
             continue;
         if (got < 0)
             return error_set(e, ERROR_FAILED, -errno, "read");
-        if (got == 0)
+        if (got == 0 && !p->as_it_is)
             return changed(e);
+        if (got == 0) {
+            memset(to, 0, n);
+            return 0;
+        }
         to += got;
         n -= (size_t)got;
         offset += (size_t)got;
@@ -183,7 +189,7 @@ static int push_whole(struct push *p, struct push_ticket *t, int fd, uint64_t fr
     struct buf *to = n >= FRAME_TARGET ? &own : &p->scratch;
     buf_clear(to);
     buf_reserve(to, n);
-    int r = read_run(fd, to->data, n, from, e);
+    int r = read_run(p, fd, to->data, n, from, e);
     if (r < 0)
         return r;
     to->len = n;
@@ -210,7 +216,7 @@ static int push_chunks(struct push *p, struct push_ticket *t, int fd, uint64_t f
         if (held < CHUNK_MAX && read < to) {
             size_t n = to - read < WINDOW - held ? to - read : WINDOW - held;
             memmove(window, window + first, held);
-            int r = read_run(fd, window + held, n, read, e);
+            int r = read_run(p, fd, window + held, n, read, e);
             if (r < 0)
                 return r;
             first = 0;
@@ -233,7 +239,8 @@ static int push_chunks(struct push *p, struct push_ticket *t, int fd, uint64_t f
 
 /* Where the next data at or behind from lies, by the file system's word; holes are not stored. size: nothing follows.
  */
-static int find_data(int fd, uint64_t from, uint64_t size, uint64_t *ret_from, uint64_t *ret_to, struct error *e)
+static int find_data(const struct push *p, int fd, uint64_t from, uint64_t size, uint64_t *ret_from, uint64_t *ret_to,
+                     struct error *e)
 {
     off_t data = lseek(fd, (off_t)from, SEEK_DATA);
     if (data < 0 && errno == ENXIO)
@@ -245,14 +252,17 @@ static int find_data(int fd, uint64_t from, uint64_t size, uint64_t *ret_from, u
         data = (off_t)from; /* the file system knows nothing about holes */
     *ret_from = (uint64_t)data < size ? (uint64_t)data : size;
     *ret_to = hole < 0 || (uint64_t)hole > size ? size : (uint64_t)hole;
-    return *ret_to < *ret_from || (*ret_to == *ret_from && *ret_from < size) ? changed(e) : 0;
+    bool shrank = *ret_to < *ret_from || (*ret_to == *ret_from && *ret_from < size);
+    if (shrank && p->as_it_is)
+        *ret_from = *ret_to = size;
+    return shrank && !p->as_it_is ? changed(e) : 0;
 }
 
 static int push_data(struct push *p, struct push_ticket *t, int fd, uint64_t size, bool holes, struct bytes directory,
                      struct error *e)
 {
     for (uint64_t at = 0, to = size; at < size; at = to) {
-        int r = holes ? find_data(fd, at, size, &at, &to, e) : 0;
+        int r = holes ? find_data(p, fd, at, size, &at, &to, e) : 0;
         if (r == 0 && t->count >= ENTRY_EXTENTS_MAX)
             r = error_say(e, ERROR_FAILED, -EFBIG, "it has more than %u extents", ENTRY_EXTENTS_MAX);
         if (r == 0 && to - at > CHUNK_WHOLE) {
@@ -274,41 +284,77 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-static int push_file(struct push *p, struct push_ticket *t, int fd, uint64_t size, struct bytes directory,
-                     struct error *e)
+static int look_at(int fd, struct stat *ret, struct error *e)
 {
-    struct stat before, after;
-    if (fstat(fd, &before) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "stat");
-    if ((uint64_t)before.st_size < size)
-        return changed(e);
+    return fstat(fd, ret) < 0 ? error_set(e, ERROR_FAILED, -errno, "stat") : 0;
+}
+
+/* All of a file of this size. 1: it did not hold still. */
+static int push_file(struct push *p, struct push_ticket *t, int fd, uint64_t size, const struct stat *before,
+                     struct bytes directory, struct error *e)
+{
+    struct stat after;
     bool big = size > CHUNK_WHOLE;
     if (big)
         posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     /* Fewer blocks than bytes: there may be holes. A big file is always asked, because it may have blocks to spare. */
-    bool holes = big || (uint64_t)before.st_blocks * 512 < size;
+    bool holes = big || (uint64_t)before->st_blocks * 512 < size;
     int r = push_data(p, t, fd, size, holes, directory, e);
-    if (r < 0)
-        return r;
-    if (fstat(fd, &after) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "stat");
-    return same_file(&before, &after) ? 0 : changed(e);
+    if (r == 0)
+        r = look_at(fd, &after, e);
+    return r < 0 ? r : !same_file(before, &after);
+}
+
+static int count_file(struct push *p, struct push_ticket **t, struct push_ticket **ret, struct error *e)
+{
+    p->stats.files++;
+    int r = progress(p, e);
+    if (r == 0)
+        *ret = mem_steal(*t);
+    return r;
 }
 
 int push_content(struct push *p, int fd, const struct entry *n, struct bytes directory, struct push_ticket **ret,
                  struct error *e)
 {
     _cleanup_(push_ticket_freep) struct push_ticket *t = mem_new(1, sizeof(*t));
+    struct stat before;
     int r = outbox_check(p->outbox, e);
-    if (r == 0 && n->size > 0)
-        r = push_file(p, t, fd, n->size, directory, e);
+    if (r == 0 && n->size > 0) {
+        r = look_at(fd, &before, e);
+        if (r == 0)
+            r = (uint64_t)before.st_size < n->size ? 1 : push_file(p, t, fd, n->size, &before, directory, e);
+    }
+    if (r > 0)
+        return changed(e);
+    return r < 0 ? r : count_file(p, &t, ret, e);
+}
+
+int push_as_it_is(struct push *p, int fd, struct entry *n, struct bytes directory, struct push_ticket **ret,
+                  bool *ret_torn, struct error *e)
+{
+    _cleanup_(push_ticket_freep) struct push_ticket *t = mem_new(1, sizeof(*t));
+    _cleanup_(attributes_release) struct attributes a = { 0 };
+    struct stat now;
+    int r = outbox_check(p->outbox, e);
+    if (r == 0)
+        r = attributes_stat(fd, "", &a, e);
+    if (r == 0)
+        r = look_at(fd, &now, e);
     if (r < 0)
         return r;
-    p->stats.files++;
-    r = progress(p, e);
+    p->as_it_is = true;
+    r = push_file(p, t, fd, (uint64_t)now.st_size, &now, directory, e);
+    p->as_it_is = false;
+    bool torn = r > 0;
+    if (r >= 0)
+        r = count_file(p, &t, ret, e);
     if (r < 0)
         return r;
-    *ret = mem_steal(t);
+    n->size = (uint64_t)now.st_size;
+    n->mtime_ns = a.entry.mtime_ns;
+    n->ctime_ns = a.entry.ctime_ns;
+    *ret_torn = torn;
     return 0;
 }
 

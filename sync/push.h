@@ -53,6 +53,12 @@ int push_new(const struct push_config *c, struct push **ret, struct error *e);
  * at its end fstat must agree with what it said at its start). directory groups small files. n is only read. */
 int push_content(struct push *p, int fd, const struct entry *n, struct bytes directory, struct push_ticket **ret,
                  struct error *e);
+/*
+ * The same of a file that does not hold still, in one pass and as it comes (rule V1): n gets size and times of when the
+ * reading began; what the file lost before it was read is zeros. ret_torn: it changed while it was read.
+ */
+int push_as_it_is(struct push *p, int fd, struct entry *n, struct bytes directory, struct push_ticket **ret,
+                  bool *ret_torn, struct error *e);
 bool push_ticket_ready(const struct push_ticket *t);
 /* Waits, sets n's extents (or its list frames), frees the ticket, also on error. */
 int push_ticket_redeem(struct push *p, struct push_ticket *t, struct entry *n, struct error *e);

@@ -16,7 +16,7 @@
 
 /* So many changes may wait for the frames their content goes into. */
 #define QUEUE_MAX 8192
-#define CONTENT_TRIES 3
+#define CONTENT_TRIES 2
 
 struct pending {
     struct pending *next;
@@ -261,19 +261,38 @@ static int drain(struct save *s, bool all, struct error *e)
     return 0;
 }
 
+/* Rule V1: all else is saved, and this file is read again by the next walk. */
+static int take_as_it_is(struct save *s, const struct change *c, struct pending *p, const char *path,
+                         struct bytes directory, struct error *e)
+{
+    bool torn = false;
+    p->seen.settled = false;
+    int r = push_as_it_is(s->push, c->fd, &p->entry, directory, &p->ticket, &torn, e);
+    if (r == 0 && torn)
+        s->config.unsettled(s->config.unsettled_arg, path);
+    return r;
+}
+
 static int begin_content(struct save *s, const struct change *c, struct pending *p, struct error *e)
 {
     _cleanup_(buf_release) struct buf path = { 0 };
+    struct error why = { 0 };
     int r = key_to_path(c->key, &path);
     if (r < 0)
         return error_set(e, ERROR_FAILED, r, "a walker's key");
     const uint8_t *slash = memrchr(path.data, '/', path.len);
     struct bytes directory = { path.data, slash ? (size_t)(slash - path.data) : 0 };
     for (int i = 0; i < CONTENT_TRIES; i++) { /* what is written to now and then (rule V1) */
-        r = push_content(s->push, c->fd, c->entry, directory, &p->ticket, e);
+        r = push_content(s->push, c->fd, c->entry, directory, &p->ticket, &why);
         if (r != -EAGAIN)
             break;
     }
+    if (r == -EAGAIN && s->config.unsettled) {
+        why = (struct error){ 0 };
+        r = take_as_it_is(s, c, p, buf_string(&path), directory, &why);
+    }
+    if (r < 0 && e)
+        *e = why;
     return r < 0 ? error_prefix(e, "%s", buf_string(&path)), r : 0;
 }
 

@@ -25,7 +25,11 @@ struct save_config {
     struct hash_key cut_key;
     const char *node;
     const uint8_t *incarnation; /* 16 bytes */
-    bool all_metadata;          /* every entry is put: nothing of the base's metadata is referred to (sync/tidy) */
+    /* A file that changed each time it was read is taken as it is, and told if that may be torn (rule V1). NULL: it
+     * ends the save with -EAGAIN ERROR_BUSY. */
+    void (*unsettled)(void *arg, const char *path);
+    void *unsettled_arg;
+    bool all_metadata; /* every entry is put: nothing of the base's metadata is referred to (sync/tidy) */
     uint64_t epoch;
 };
 

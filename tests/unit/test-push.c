@@ -326,6 +326,11 @@ static void a_file_that_changes_while_it_is_read_is_said_to_have_changed(void **
 
     n.size = data.len + 1; /* it shrank */
     assert_int_equal(push_content(a->push, fd, &n, (struct bytes){ 0 }, &t, &e), -EAGAIN);
+
+    bool torn = false; /* rule V1: it is taken as it is, if asked for */
+    assert_int_equal(push_as_it_is(a->push, fd, &n, (struct bytes){ 0 }, &t, &torn, NULL), 0);
+    assert_true(torn && n.size == data.len);
+    push_ticket_free(t);
     finish(a, NULL); /* and the run goes on */
 }
 
