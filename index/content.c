@@ -73,6 +73,45 @@ int content_each(const struct entry *n, struct source *source, content_extent ea
     return r;
 }
 
+struct extents {
+    struct extent *all;
+    size_t count, room;
+};
+
+static int gather(void *arg, const struct extent *x, struct error *e)
+{
+    (void)e;
+    struct extents *to = arg;
+    if (to->count == to->room) {
+        to->room = to->room ? 2 * to->room : 16;
+        to->all = mem_grow(to->all, to->room, sizeof(*to->all));
+    }
+    to->all[to->count++] = *x;
+    return 0;
+}
+
+static bool same_extents(const struct extents *a, const struct extents *b)
+{
+    for (size_t i = 0; i < a->count && i < b->count; i++)
+        if (a->all[i].start != b->all[i].start || a->all[i].length != b->all[i].length ||
+            !hash_equal(&a->all[i].hash, &b->all[i].hash))
+            return false;
+    return a->count == b->count;
+}
+
+int content_equal(const struct entry *a, const struct entry *b, struct source *source, bool *ret, struct error *e)
+{
+    struct extents of_a = { 0 }, of_b = { 0 };
+    int r = a->size == b->size ? content_each(a, source, gather, &of_a, e) : 0;
+    if (r == 0 && a->size == b->size)
+        r = content_each(b, source, gather, &of_b, e);
+    if (r == 0)
+        *ret = a->size == b->size && same_extents(&of_a, &of_b);
+    free(of_a.all);
+    free(of_b.all);
+    return r;
+}
+
 struct reading {
     int fd;
     const struct hash_key *key;

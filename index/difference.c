@@ -103,12 +103,12 @@ static int judge(struct difference *d, const struct entry *now, bool known, int 
         return 'T';
     if (now->type == ENTRY_DIRECTORY)
         return same_attributes(now, was, false) ? 0 : 'M';
-    if (known || now->type != ENTRY_FILE)
+    if (now->type != ENTRY_FILE || entry_same(now, was))
         return entry_same(now, was) ? 0 : 'M';
-    if (!same_attributes(now, was, true) || fd < 0)
+    if (!same_attributes(now, was, true) || (!known && fd < 0))
         return 'M';
     bool same = false;
-    int r = content_same(fd, was, d->source, d->key, &same, e);
+    int r = known ? content_equal(now, was, d->source, &same, e) : content_same(fd, was, d->source, d->key, &same, e);
     return r < 0 ? r : same ? 0 : 'M';
 }
 

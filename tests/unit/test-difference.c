@@ -3,6 +3,8 @@
 
 #include "index/base/mem.h"
 #include "index/compare.h"
+#include "index/key.h"
+#include "index/lookup.h"
 #include "tests/unit/scratch.h"
 
 #include <fcntl.h>
@@ -77,6 +79,34 @@ static void nothing_is_told_of_an_untouched_tree(void **state)
 {
     (void)state;
     gives("");
+}
+
+/* What a park wrote anew (rule S4) lies elsewhere in the store than the record of an earlier read says. */
+static void content_that_only_lies_elsewhere_is_none(void **state)
+{
+    (void)state;
+    struct tree *base = twin_open(box.twin, &box.base);
+    _cleanup_(difference_freep) struct difference *d = difference_new(base, twin_source(box.twin), &twin_key);
+    _cleanup_(buf_release) struct buf key = { 0 }, text = { 0 };
+    struct entry was = { 0 }, now = { 0 };
+    assert_int_equal(lookup_path(base, "project/a", &was, NULL), 1);
+    entry_copy(&was, &now);
+    assert_int_equal(now.extent_count, 1);
+    now.extents[0].frame.offset += 1000;
+    assert_int_equal(key_from_path((struct bytes){ (const uint8_t *)"project/a", 9 }, &key), 0);
+    struct change c = {
+        .kind = CHANGE_PUT, .key = buf_bytes(&key), .entry = &now, .base = &was, .content_known = true, .fd = -1
+    };
+    assert_int_equal(difference_change(d, &c, NULL), 0);
+    assert_int_equal(difference_tell(d, print, &text, NULL), 0);
+    assert_string_equal(buf_string(&text), "");
+    now.extents[0].hash.b[0] ^= 1;
+    assert_int_equal(difference_change(d, &c, NULL), 0);
+    assert_int_equal(difference_tell(d, print, &text, NULL), 0);
+    assert_string_equal(buf_string(&text), "M project/a\n");
+    entry_release(&was);
+    entry_release(&now);
+    tree_close(base);
 }
 
 /* The directories' times change too: that is not told. */
@@ -158,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         difference_test(nothing_is_told_of_an_untouched_tree),
+        difference_test(content_that_only_lies_elsewhere_is_none),
         difference_test(new_changed_deleted_and_of_another_type),
         difference_test(rewritten_with_the_same_bytes_and_times_is_no_difference),
         difference_test(a_deleted_directory_is_told_name_by_name),
