@@ -219,10 +219,8 @@ static int drop_box(struct stack *s, const struct flow_drop_options *o, struct e
     flow_lease(s, &l);
     _cleanup_(head_releasep) struct head head = { 0 };
     int r = lease_read(&l, false, &head, e);
-    if (r == -ENOENT) {
-        error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
-        return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
-    }
+    if (r == -ENOENT)
+        return flow_no_box(s, e);
     if (r == 0 && head.state != HEAD_TOMBSTONE)
         r = make_tombstone(s, &l, o, &head, e);
     crash_point("drop-tombstone.after");
@@ -249,11 +247,18 @@ static int drop_work(struct stack *s, const struct flow_drop_options *o, struct 
     int r = lease_resolve(&l, &head, e);
     if (r < 0)
         return r;
-    if (outcome_standing(&s->record, &head) != LEASE_REPLACED) {
+    bool replaced = outcome_standing(&s->record, &head) == LEASE_REPLACED;
+    if (!replaced && s->record.state == BOX_FENCED) {
+        error_say(e, ERROR_BUSY, -EBUSY, "%s has work here whose lease was lost", s->name);
+        return error_hint(e, "ag-box park %s makes it a fork; --fork drops that", s->name), -EBUSY;
+    }
+    if (!replaced) {
         error_say(e, ERROR_BUSY, -EBUSY, "%s is here (%s)", s->name, box_state_name(s->record.state));
         return error_hint(e, "ag-box park %s first", s->name), -EBUSY;
     }
-    const char *directory = s->record.state == BOX_MOVING && s->record.aside ? s->record.aside : s->record.path;
+    if (!s->record.full && !o->force) /* the only copy there is: a typed name alone does not delete it */
+        return flow_refuse_replaced(s, e);
+    const char *directory = s->record.aside ? s->record.aside : s->record.path;
     _cleanup_free_ char *what =
         s->record.full ? mem_printf("%s is a plain directory again, and stays", directory)
                        : mem_printf("What was changed here of the %s that was dropped is deleted for good", s->name);
@@ -264,6 +269,8 @@ static int drop_work(struct stack *s, const struct flow_drop_options *o, struct 
         r = remove_tree(s->box_dir, s->record.upper, e);
     if (r == 0 && s->record.full)
         r = mounts_stop_daemon(s, e);
+    if (r == 0 && s->record.full)
+        r = remove_tree(s->box_dir, "home", e); /* of that box alone: another one of the name does not inherit it */
     if (r < 0)
         return r;
     flow_drop_hold(s);
@@ -293,8 +300,6 @@ int flow_drop(struct stack *s, const struct flow_drop_options *o, struct error *
     case BOX_TRACKING:
         return drop_tracking(s, o, e);
     case BOX_FENCED:
-        error_say(e, ERROR_BUSY, -EBUSY, "%s has work here whose lease was lost", s->name);
-        return error_hint(e, "ag-box park %s makes it a fork; --fork drops that", s->name), -EBUSY;
     case BOX_FULL_HELD:
     case BOX_MOUNTED:
     case BOX_PARKING:

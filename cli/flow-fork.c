@@ -183,7 +183,19 @@ static int try_twice(struct forking *f, struct error *e)
     return 0;
 }
 
-int flow_fork(struct stack *s, bool still, struct error *e)
+/* A fork needs the store, and a box: known before anything here is touched. */
+static int ask_store(struct stack *s, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = lease_resolve(&l, &head, e);
+    if (r == 0 && outcome_standing(&s->record, &head) == LEASE_REPLACED)
+        r = flow_refuse_replaced(s, e);
+    return r;
+}
+
+static int make(struct stack *s, bool still, struct error *e)
 {
     struct forking f = { .stack = s, .still = still, .again = !snapshot_id_none(&s->record.fork) };
     int r = stack_content(s, e);
@@ -206,5 +218,22 @@ int flow_fork(struct stack *s, bool still, struct error *e)
     meta_release(&f.meta);
     view_close(&f.before);
     view_close(&f.base);
-    return r < 0 ? error_prefix(e, "fork %s", s->name) : 0;
+    return r;
+}
+
+int flow_fork(struct stack *s, bool still, struct error *e)
+{
+    struct error why = { 0 };
+    int r = ask_store(s, e);
+    if (r == 0) {
+        r = make(s, still, e);
+        if (r < 0 && still && flow_let_go(s, &why) == 0) /* work is never blocked (rule L5) */
+            stack_save_record(s, &why);
+        if (why.text[0])
+            ui_warn(s->ui, "%s", why.text);
+    }
+    if (r == 0 || !e || e->kind != ERROR_STORE)
+        return r < 0 ? error_prefix(e, "fork %s", s->name) : 0;
+    error_prefix(e, "the lease of %s was lost, so its work must become a fork before anything else", s->name);
+    return error_hint(e, "nothing is lost: the work stays here; run the command again when the store answers");
 }

@@ -104,6 +104,39 @@ int flow_make_still(struct stack *s, struct error *e)
     return s->record.full ? move_aside(s, e) : freeze(s, e);
 }
 
+static int thaw(struct stack *s, struct error *e)
+{
+    enum mounts_state mounted;
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    int r = mounts_look(s, &mounted, e);
+    return r == 0 && (mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN) ? overlay_thaw(tree, e) : r;
+}
+
+static int move_back(struct stack *s, struct error *e)
+{
+    struct stat st;
+    if (s->record.aside && lstat(s->record.aside, &st) == 0) {
+        int r = mounts_check_point(s->record.path, e);
+        if (r < 0)
+            return r;
+        rmdir(s->record.path);
+        crash_point("rename-back.before");
+        if (rename(s->record.aside, s->record.path) < 0)
+            return error_set(e, ERROR_FAILED, -errno, "move %s back to %s", s->record.aside, s->record.path);
+        crash_point("rename-back.after");
+        r = flow_sync_parent(s->record.path, e);
+        if (r < 0)
+            return r;
+    }
+    free(mem_steal(s->record.aside));
+    return 0;
+}
+
+int flow_let_go(struct stack *s, struct error *e)
+{
+    return s->record.full ? move_back(s, e) : thaw(s, e);
+}
+
 static void tell(struct stack *s, const struct saved *saved)
 {
     char id[SNAPSHOT_ID_TEXT], size[16];

@@ -4,14 +4,11 @@
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "cli/stashing.h"
-#include "fusefs/overlay.h"
-#include "index/base/crash.h"
 #include "index/base/mem.h"
 #include "sync/hold.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 /* The state table of index/FORMAT.md, one function a command. */
 
@@ -65,62 +62,32 @@ static int regain(struct stack *s, struct lease *l, struct head *head, struct er
     return r == 0 && held == -ENOENT ? rely_on_nothing(s, e) : r;
 }
 
-/* From parking to mounted. */
-static int thaw(struct stack *s, struct error *e)
-{
-    enum mounts_state mounted;
-    int r = mounts_look(s, &mounted, e);
-    if (r == 0 && (mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)) {
-        _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
-        r = overlay_thaw(tree, e); /* before the journal: a mounted box is never found read-only */
-    }
-    return r < 0 ? r : flow_set_state(s, BOX_MOUNTED, e);
-}
-
-/* From moving to full-held. */
-static int move_back(struct stack *s, struct error *e)
-{
-    struct stat st;
-    if (s->record.aside && lstat(s->record.aside, &st) == 0) {
-        int r = mounts_check_point(s->record.path, e);
-        if (r < 0)
-            return r;
-        rmdir(s->record.path);
-        crash_point("rename-back.before");
-        if (rename(s->record.aside, s->record.path) < 0)
-            return error_set(e, ERROR_FAILED, -errno, "move %s back to %s", s->record.aside, s->record.path);
-        crash_point("rename-back.after");
-        r = flow_sync_parent(s->record.path, e);
-        if (r < 0)
-            return r;
-    }
-    free(mem_steal(s->record.aside));
-    return flow_set_state(s, BOX_FULL_HELD, e);
-}
-
 /* A park that no PUT can finish any more ends as if it had not begun: who works here can go on. Any other state stays.
  */
 static int call_off(struct stack *s, struct error *e)
 {
-    if (s->record.state == BOX_PARKING)
-        return thaw(s, e);
-    return s->record.state == BOX_MOVING ? move_back(s, e) : 0;
+    enum box_state state = s->record.state;
+    if (state != BOX_PARKING && state != BOX_MOVING)
+        return 0;
+    int r = flow_let_go(s, e); /* before the journal: a mounted box is never found read-only */
+    return r < 0 ? r : flow_set_state(s, state == BOX_PARKING ? BOX_MOUNTED : BOX_FULL_HELD, e);
 }
 
-/* Rule S5: the work belongs to a box that is no more. It stays where it is. */
-static int refuse_replaced(struct stack *s, struct error *e)
+int flow_refuse_replaced(struct stack *s, struct error *e)
 {
     struct error why = { 0 };
     if (call_off(s, &why) < 0)
         ui_warn(s->ui, "%s stays half parked: %s", s->name, why.text);
     _cleanup_free_ char *upper = place_in_box(s->config, s->name, s->record.upper);
-    const char *moved = s->record.state == BOX_MOVING ? s->record.aside : NULL;
+    bool moved = s->record.full && s->record.aside;
     error_say(e, ERROR_HELD, -ESTALE,
               "box %s was dropped, or is another one of the same name now; the work here is kept in %s", s->name,
               !s->record.full ? upper
-              : moved         ? moved
+              : moved         ? s->record.aside
                               : s->record.path);
-    return error_hint(e, "ag-box drop %s forgets it", s->name);
+    if (s->record.full)
+        return error_hint(e, "ag-box drop %s forgets it; the directory stays", s->name);
+    return error_hint(e, "save what you need of it, then ag-box drop %s --force deletes it", s->name);
 }
 
 /* Is the lease of the work here still ours, or again? Sets the state to fenced when it is not. */
@@ -136,7 +103,7 @@ static int verify_lease(struct stack *s, struct error *e)
     case LEASE_OURS:
         return 0;
     case LEASE_REPLACED:
-        return refuse_replaced(s, e);
+        return flow_refuse_replaced(s, e);
     case LEASE_REGAIN:
         r = regain(s, &l, &head, e);
         if (r != -ESTALE)
@@ -221,7 +188,7 @@ static int up_parking(struct stack *s, const struct flow_up_options *o, struct e
     if (r == 0 && s->record.state != BOX_PARKING)
         return flow_up(s, o, e);
     if (r == 0)
-        r = thaw(s, e);
+        r = call_off(s, e);
     return r < 0 ? r : up_mounted(s, o, e);
 }
 
@@ -231,7 +198,7 @@ static int up_moving(struct stack *s, const struct flow_up_options *o, struct er
     if (r == 0 && s->record.state != BOX_MOVING)
         return flow_up(s, o, e);
     if (r == 0)
-        r = move_back(s, e);
+        r = call_off(s, e);
     return r < 0 ? r : already_up(s);
 }
 

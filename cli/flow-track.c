@@ -6,6 +6,7 @@
 #include "cli/project.h"
 #include "index/base/crash.h"
 #include "index/base/mem.h"
+#include "index/base/remove.h"
 #include "index/random.h"
 #include "sync/hold.h"
 
@@ -44,7 +45,9 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
     flow_drop_hold(s); /* of another directory's attempt */
 
     struct box_record *b = &s->record;
-    r = flow_aside_retire(s, e);
+    r = remove_tree(s->box_dir, "home", e); /* of an earlier box: a command that was killed may have left it */
+    if (r == 0)
+        r = flow_aside_retire(s, e);
     if (r == 0)
         r = forget_earlier(s, e);
     if (r < 0)

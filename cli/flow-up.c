@@ -253,10 +253,11 @@ static void give_back(struct going_up *u)
 
 static int read_head(struct going_up *u, struct error *e)
 {
-    const char *name = u->stack->name;
     int r = lease_read(&u->lease, u->options->accept_rollback, &u->head, e);
-    if (r == -ENOENT || (r == 0 && u->head.state == HEAD_TOMBSTONE)) {
-        error_say(e, ERROR_UNKNOWN, -ENOENT, r == 0 ? "box %s was dropped" : "no box %s", name);
+    if (r == -ENOENT)
+        return flow_no_box(u->stack, e);
+    if (r == 0 && u->head.state == HEAD_TOMBSTONE) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s was dropped", u->stack->name);
         return error_hint(e, "ag-box ls shows the boxes of this store");
     }
     return r;

@@ -49,6 +49,12 @@ int flow_ended(const struct stack *s, const char *command, int r, struct error *
     return r;
 }
 
+int flow_no_box(const struct stack *s, struct error *e)
+{
+    error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+    return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
+}
+
 int flow_set_state(struct stack *s, enum box_state state, struct error *e)
 {
     s->record.state = state;
@@ -170,6 +176,7 @@ int flow_clean(struct stack *s, struct error *e)
     bool full = s->record.full;
     s->record.full = false;
     r = flow_set_state(s, s->record.aside ? BOX_MOVED_ASIDE : BOX_NONE, e);
+    crash_point("plain-home.before");
     /* A plain home was committed with the project, and only the box ever had it open. */
     return r == 0 && full ? remove_tree(s->box_dir, "home", e) : r;
 }

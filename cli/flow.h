@@ -46,13 +46,19 @@ int flow_up_acquired(struct stack *s, const struct flow_up_options *o,
                      struct error *e);                    /* from acquired or preparing */
 int flow_park_held(struct stack *s, struct error *e);     /* from mounted, parking, full-held or moving */
 int flow_snapshot_held(struct stack *s, struct error *e); /* from mounted or full-held */
-/* Fenced work into a verified fork. still: nothing may change it any more (before it is taken away), else live. */
+/* Fenced work into a verified fork. still: nothing may change it any more (before it is taken away), else live. What
+ * fails leaves the work as usable as it was. */
 int flow_fork(struct stack *s, bool still, struct error *e);
 /* Excluded entries back from the stash, then the tree at the project's path. */
 int flow_show(struct stack *s, struct error *e);
 /* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.
  */
 int flow_make_still(struct stack *s, struct error *e);
+/* Undoes it: writable again, at its path. The state is the caller's. */
+int flow_let_go(struct stack *s, struct error *e);
+/* Rule S5: the box of the work here is no more. A park that was under way is called off, the work named: -ESTALE. */
+int flow_refuse_replaced(struct stack *s, struct error *e);
+int flow_no_box(const struct stack *s, struct error *e); /* -ENOENT ERROR_UNKNOWN, with a hint */
 /*
  * Every pack that the snapshot reaches is in the store, and not condemned (fork step 5; rule L5). -EIO ERROR_DAMAGED:
  * then ret_missing, which may be NULL, names those that are not.

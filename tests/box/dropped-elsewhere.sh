@@ -26,7 +26,11 @@ expect_exit 3 on a ag-box up demo
 expect_state a demo mounted
 on a sh -c "echo again >'$project/more'"
 expect_file "$project/file" work
-expect_exit 0 on a ag-box drop demo --yes
+expect_exit 3 on a ag-box drop demo --yes
+expect_error "the work here is kept in $WORK/node/a/state/box/demo/upper-"
+expect_error "drop demo --force"
+expect_file "$project/file" work
+expect_exit 0 on a ag-box drop demo --yes --force
 expect_state a demo none
 [ -z "$(ls -d "$WORK/node/a/state/box/demo"/upper-* 2>/dev/null)" ] || fail "the upper is still there"
 mkdir -p "$WORK/plain" "$WORK/plain-of-b"
@@ -34,6 +38,7 @@ on b mount --bind "$WORK/plain-of-b" "$WORK/plain" # a plain directory is in eve
 project="$WORK/plain/project"; mkdir "$project"
 echo plain >"$project/file"
 on a ag-box track demo "$project"
+echo old >"$WORK/node/a/state/box/demo/home/memory"
 
 # The same of a plain directory: a park that is refused has it at its path again.
 on b ag-box up demo --force
@@ -49,4 +54,36 @@ expect_exit 3 on a ag-box up demo
 expect_state a demo full-held
 expect_file "$project/file" plain
 on a ag-box drop demo --yes
+expect_file "$project/file" plain
+
+# What the agents of that box remembered is no other box's, nor what a killed track left.
+on a ag-box track demo "$project"
+on a ag-box restore demo "$WORK/home" --home
+expect_missing "$WORK/home/memory"
+on a ag-box park demo
+on a ag-box up demo --full
+echo old >"$WORK/node/a/state/box/demo/home/memory"
+expect_exit 137 on a env AGBOX_CRASH_AT=park:plain-home.before ag-box park demo
+on a ag-box drop demo --yes
+rm -rf "$WORK/home"
+project="$WORK/plain/third"; mkdir "$project"; echo newest >"$project/file"
+on a ag-box track demo "$project"
+on a ag-box restore demo "$WORK/home" --home
+expect_missing "$WORK/home/memory"
+on a ag-box park demo
+
+# Work whose lease was lost does not become a fork of another box.
+on a ag-box up demo
+echo fenced | on a tee "$project/file" >/dev/null
+on b ag-box up demo --force
+echo theirs | on b tee "$project/file" >/dev/null
+on a ag-box snapshot demo
+expect_state a demo fenced
+on b ag-box park demo
+on b ag-box drop demo --yes --force
+expect_exit 3 on a ag-box park demo
+expect_error "the work here is kept in"
+expect_exit 3 on a ag-box drop demo --yes
+expect_file "$project/file" fenced
+on a ag-box drop demo --yes --force
 on b umount "$WORK/plain"
