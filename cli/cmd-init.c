@@ -40,6 +40,7 @@ static int run(struct cmd_context *c, struct error *e)
         else if (r < 0)
             return error_prefix(e, "init %s", s.store->description), r;
     }
+    s.asks_config = true;
     if (exists)
         r = stack_store(&s, e);
     if (r < 0)

@@ -6,18 +6,22 @@
 
 #include <errno.h>
 
+static void set(unsigned *what, const struct cmd_number *n)
+{
+    if (n->given)
+        *what = (unsigned)n->value;
+}
+
 static int prune_one(struct cmd_context *c, const char *name, json_t *boxes, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     const struct cmd_options *o = &c->options;
     struct retention_policy policy = RETENTION_DEFAULT;
     json_t *one = NULL;
-    if (o->keep_hourly)
-        policy.hourly = (unsigned)o->keep_hourly;
-    if (o->keep_daily)
-        policy.daily = (unsigned)o->keep_daily;
-    if (o->keep_weekly)
-        policy.weekly = (unsigned)o->keep_weekly;
+    s.asks_config = c->argument_count == 1;
+    set(&policy.hourly, &o->keep_hourly);
+    set(&policy.daily, &o->keep_daily);
+    set(&policy.weekly, &o->keep_weekly);
     int r = stack_for_box(&s, c->config, c->ui, name, true, e);
     if (r == 0)
         r = flow_prune(&s, &policy, o->dry_run, &one, e);
@@ -65,6 +69,7 @@ static int run(struct cmd_context *c, struct error *e)
     struct store_box *all = NULL;
     size_t count = 0;
     struct stack s = STACK_NONE;
+    s.asks_config = true; /* once for all boxes */
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
         r = stack_store(&s, e);

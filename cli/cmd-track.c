@@ -7,6 +7,7 @@
 static int run(struct cmd_context *c, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
+    s.asks_config = true;
     _cleanup_free_ char *default_dir = mem_printf("/root/%s", c->arguments[0]), *path = NULL;
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)

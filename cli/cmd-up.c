@@ -15,14 +15,16 @@ static int unlock(void *arg, struct error *e)
 struct fetching {
     struct stack *stack;
     struct head_object head;
-    bool done;
+    bool done, absent;
 };
 
-/* What goes wrong here goes wrong again, and is said, where the head is read. */
+/* What goes wrong here goes wrong again, and is said, where the head is read; unless there is no such box. */
 static int fetch_head(void *arg, struct error *e)
 {
     struct fetching *f = arg;
-    f->done = head_fetch(f->stack->store, f->stack->name, &f->head, e) == 0;
+    int r = head_fetch(f->stack->store, f->stack->name, &f->head, e);
+    f->done = r == 0;
+    f->absent = r == -ENOENT;
     return 0;
 }
 
@@ -36,10 +38,13 @@ static bool needs_head(const struct stack *s)
 static int up(struct stack *s, struct flow_up_options *o, struct error *e)
 {
     struct fetching f = { .stack = s };
+    s->asks_config = needs_head(s); /* what is here must come up without the store, too */
     struct together calls[] = { { .run = unlock, .arg = s }, { .run = fetch_head, .arg = &f } };
-    int r = together_run(calls, needs_head(s) ? 2 : 1, e);
+    int r = together_run(calls, s->asks_config ? 2 : 1, e);
     if (f.done)
         o->fetched = &f.head;
+    if (r == 0 && !s->journal) /* a box that this node has not heard of leaves nothing here if there is none */
+        r = f.absent ? flow_no_box(s, e) : stack_box(s, s->name, true, e);
     if (r == 0)
         r = flow_up(s, o, e);
     buf_release(&f.head.sealed);
@@ -59,7 +64,7 @@ static int run(struct cmd_context *c, struct error *e)
     if (r == 0)
         r = stack_connect(&s, e);
     if (r == 0)
-        r = stack_box(&s, c->arguments[0], true, e);
+        r = stack_box(&s, c->arguments[0], false, e);
     if (r < 0)
         return r;
     struct flow_up_options options = {

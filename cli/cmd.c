@@ -56,6 +56,7 @@ static int set_option(const struct cmd_option *o, const char *value, struct cmd_
 {
     char *field = (char *)to + o->offset;
     struct cmd_list *list;
+    struct cmd_number *number;
     switch (o->kind) {
     case CMD_FLAG:
         *(bool *)field = true;
@@ -64,7 +65,9 @@ static int set_option(const struct cmd_option *o, const char *value, struct cmd_
         *(const char **)(void *)field = value ? value : "";
         return 0;
     case CMD_NUMBER:
-        if (text_parse_u64(value, 1000000, (uint64_t *)(void *)field) < 0)
+        number = (struct cmd_number *)(void *)field;
+        number->given = true;
+        if (text_parse_u64(value, 1000000, &number->value) < 0)
             return error_say(e, ERROR_USAGE, -EINVAL, "--%s: '%s' is not a number up to 1000000", o->name, value);
         return 0;
     case CMD_LIST:

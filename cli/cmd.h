@@ -24,7 +24,7 @@ enum cmd_option_kind { CMD_FLAG, CMD_TEXT, CMD_NUMBER, CMD_LIST };
 struct cmd_option {
     const char *name;
     enum cmd_option_kind kind;
-    size_t offset; /* into struct cmd_options: bool, const char *, uint64_t, struct cmd_list */
+    size_t offset; /* into struct cmd_options: bool, const char *, struct cmd_number, struct cmd_list */
     const char
         *value; /* the value's word in help: "NODE"; NULL for a flag. "[N%]": may be left out (--name=VALUE form) */
     const char *help;
@@ -35,10 +35,15 @@ struct cmd_list {
     size_t count;
 };
 
+struct cmd_number {
+    bool given;
+    uint64_t value;
+};
+
 struct cmd_options {
     bool help, json, force, full, accept_rollback, yes, home, dump, foreground, active, snapshots, dry_run;
     const char *node, *from, *snapshot, *fork, *hold, *read_data, *label;
-    uint64_t keep_hourly, keep_daily, keep_weekly;
+    struct cmd_number keep_hourly, keep_daily, keep_weekly;
     struct cmd_list exclude;
 };
 

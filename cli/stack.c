@@ -53,23 +53,35 @@ static int open_key_directory(struct stack *s, struct error *e)
     return fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path) : fd;
 }
 
+static int open_cached(struct stack *s, int dir)
+{
+    _cleanup_(buf_release) struct buf config = { 0 };
+    int r = fd_read_file(dir, KEYS_OBJECT, KEYS_OBJECT_MAX, &config, NULL);
+    return r < 0 ? r : keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, NULL);
+}
+
 static int unlock(struct stack *s, struct error *e)
 {
     _cleanup_close_ int dir = open_key_directory(s, e);
     if (dir < 0)
         return dir;
-    _cleanup_(buf_release) struct buf config = { 0 };
-    if (fd_read_file(dir, KEYS_OBJECT, KEYS_OBJECT_MAX, &config, NULL) == 0 &&
-        keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, NULL) == 0)
+    if (!s->asks_config && open_cached(s, dir) == 0)
         return 0;
 
-    int r = store_get(s->store, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, &config, NULL, e);
+    _cleanup_(buf_release) struct buf config = { 0 };
+    struct error why = { 0 };
+    int r = store_get(s->store, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, &config, NULL, &why);
+    if (r < 0 && s->asks_config && why.kind == ERROR_STORE && open_cached(s, dir) == 0)
+        return 0; /* whatever comes next says that the store cannot be reached */
     if (r == -ENOENT) {
         error_say(e, ERROR_USAGE, -ENOENT, "%s is not initialised", s->store->description);
         return error_hint(e, "ag-box init creates it");
     }
-    if (r == 0)
-        r = keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, e);
+    if (r < 0) {
+        *e = why;
+        return r;
+    }
+    r = keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, e);
     return r < 0 ? r : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
 }
 
@@ -112,7 +124,10 @@ static int open_box_directory(struct stack *s, const char *name, bool create, st
     int checked = stack_check_name(name, e);
     if (checked < 0)
         return checked;
-    snprintf(s->name, sizeof(s->name), "%s", name);
+    if (s->box_dir >= 0)
+        return 0;
+    if (name != s->name)
+        snprintf(s->name, sizeof(s->name), "%s", name);
     s->seal.box = s->name;
     s->seal.keys = &s->keys;
     _cleanup_free_ char *path = place_box(s->config, name);
@@ -143,7 +158,8 @@ int stack_box(struct stack *s, const char *name, bool create, struct error *e)
     int r = open_box_directory(s, name, create, e);
     if (r < 0 || s->box_dir < 0)
         return r;
-    r = lock_take(s->box_dir, "command", COMMAND_WAIT_MS, &s->command_lock, e);
+    if (s->command_lock < 0)
+        r = lock_take(s->box_dir, "command", COMMAND_WAIT_MS, &s->command_lock, e);
     if (r < 0) {
         error_prefix(e, "another command works on %s", name);
         return error_hint(e, "wait for it to end, then try again");

@@ -25,6 +25,7 @@ struct stack {
     struct store *store;
     struct keys keys;
     bool unlocked;
+    bool asks_config; /* set before stack_store: see there */
 
     char name[64]; /* of the box; "" none */
     int box_dir, command_lock;
@@ -50,7 +51,8 @@ int stack_connect(struct stack *s, struct error *e); /* the store alone; sends n
 int stack_store(struct stack *s, struct error *e);
 /*
  * The box's directory, its `command` lock (waits 10 s for another command, then ERROR_BUSY) and its journal. create:
- * makes them; otherwise a box unknown here leaves journal NULL and the record BOX_NONE. Checks the name.
+ * makes them; otherwise a box unknown here leaves journal NULL and the record BOX_NONE, and may be made by a second
+ * call. Checks the name.
  */
 int stack_check_name(const char *name, struct error *e); /* ERROR_USAGE unless it may be a box's */
 int stack_box(struct stack *s, const char *name, bool create, struct error *e);

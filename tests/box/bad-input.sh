@@ -183,6 +183,9 @@ hold=$(one_of hold)
 damaged "$hold" "$head" "${hold##*/}" b ag-box prune demo
 on b ag-box park demo
 
+row 4 "no box nowhere" c ag-box up nowhere
+expect_missing "$WORK/node/c/state/box/nowhere"
+
 # --- the config is open, and all of it is taken for hostile
 edit_config() { # edit_config STATEMENT on the parsed config, as o
     cp -a "$objects/config" "$WORK/kept"
@@ -218,3 +221,19 @@ damaged_config "{"
 damaged_config "$(head -c 100 "$objects/config")"
 damaged_config "$(printf '[%.0s' {1..5000})"
 on c ag-box ls # all is well again
+
+# What begins work asks for the config, though a copy of it is here (and what ends it does not need it).
+mkdir "$WORK/begun"
+cp -a "$objects/config" "$WORK/kept"
+on b ag-box up demo
+sed -i 's/"format": *1/"format": 2/' "$objects/config"
+cmp -s "$objects/config" "$WORK/kept" && fail "the config is as it was"
+row 2 "newer" c ag-box up demo
+row 2 "newer" c ag-box track begun "$WORK/begun"
+row 2 "newer" c ag-box prune
+row 2 "newer" c ag-box prune demo
+row 2 "newer" c ag-box init
+on b ag-box park demo
+cp -a "$WORK/kept" "$objects/config"
+on c ag-box up demo
+on c ag-box park demo

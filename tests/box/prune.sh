@@ -33,6 +33,11 @@ at 15 11:30 ag-box park demo
 all=$(objects snap) # the park may have written something anew (rule S4)
 [ "$all" -ge 8 ] || fail "$all snapshots"
 
+# 0 keeps none of that kind, but the newest stays.
+kept() { at 16 00:00 ag-box prune demo --dry-run --json "$@" | jq '.boxes[0].kept'; }
+[ "$(kept --keep-hourly 0 --keep-daily 0 --keep-weekly 0)" = 1 ] || fail "0 does not mean none"
+[ "$(kept --keep-hourly 0 --keep-daily 1 --keep-weekly 0)" -lt "$(kept --keep-daily 1)" ] || fail "0 is the default"
+
 # Nothing is written by a dry run.
 find "$WORK/store" -type f -printf '%p %T@\n' | grep -v .agbox | sort >"$WORK/before"
 at 16 00:00 ag-box prune demo --dry-run
