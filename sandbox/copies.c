@@ -67,7 +67,6 @@ static int make_tmux(int etc, const char *name, const char *node, struct error *
                "set -g status-left '[box:%s@%s] '\n"
                "set -g history-limit 50000\n"
                "set -s escape-time 20\n"
-               "set -g exit-empty off\n"
                "set -g focus-events on\n",
                name, node);
     return write_text(etc, "tmux.conf", &text, e);

@@ -177,3 +177,13 @@ undo:
     error_prefix(e, "replace %s", name);
     return r;
 }
+
+void fd_open_standard(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= 2);
+    if (fd > 2)
+        close(fd);
+}

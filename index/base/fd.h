@@ -32,6 +32,9 @@ int fd_make_directories(const char *path, unsigned mode, struct error *e);
  */
 int fd_open_beneath(int dir, const char *path, int flags, unsigned mode);
 
+/* Opens /dev/null in place of each of 0, 1 and 2 that is closed: what is opened later is then never taken for them. */
+void fd_open_standard(void);
+
 /* Writes all len bytes. -EIO if the kernel takes none. */
 int fd_write_all(int fd, const void *data, size_t len, struct error *e);
 

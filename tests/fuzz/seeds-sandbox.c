@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/base/mem.h"
-#include "sandbox/frame.h"
+#include "sandbox/message.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
 
@@ -11,30 +11,55 @@ static char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"echo $A", (ch
 
 static void start(struct buf *b, bool tty, bool detach)
 {
-    struct frame_start s = { tty,           detach,      tty ? 24 : 0, tty ? 80 : 0, (char *)(tty ? "" : "/root/demo"),
-                             (char **)argv, (char **)env };
-    REQUIRE(frame_put_start(b, &s, NULL) == 0);
+    struct message_start s = {
+        tty, detach, tty ? 24 : 0, tty ? 80 : 0, (char *)(tty ? "" : "/root/demo"), (char **)argv, (char **)env
+    };
+    REQUIRE(message_put_start(b, &s, NULL) == 0);
+}
+
+static void replies(uint8_t asked, const struct message_exit *x, struct buf *b)
+{
+    buf_add(b, &asked, 1);
+    if (!x) {
+        message_put_refusal(b, &(struct message_refusal){ MESSAGE_STAGE_DIRECTORY, 2 });
+        return;
+    }
+    message_put_u32(b, MESSAGE_STARTED, 17);
+    message_put(b, MESSAGE_OUT, "out\n", 4);
+    if (!(asked & 1))
+        message_put(b, MESSAGE_ERR, "err\n", 4);
+    message_put_exit(b, x);
 }
 
 void seeds_sandbox(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
 {
     _cleanup_(buf_release) struct buf client = { 0 }, detached = { 0 }, boxinit = { 0 }, refused = { 0 };
     start(&client, true, false);
-    frame_put(&client, FRAME_IN, "ls\r", 3);
-    frame_put_size(&client, 50, 132);
-    frame_put_u32(&client, FRAME_SIGNAL, SIGTERM);
-    frame_put(&client, FRAME_IN_END, NULL, 0);
-    write("frame", "client", buf_bytes(&client));
+    message_put(&client, MESSAGE_IN, "ls\r", 3);
+    message_put_size(&client, 50, 132);
+    message_put_u32(&client, MESSAGE_SIGNAL, SIGTERM);
+    message_put(&client, MESSAGE_IN_END, NULL, 0);
+    write("message", "client", buf_bytes(&client));
     start(&detached, false, true);
-    write("frame", "detached", buf_bytes(&detached));
+    write("message", "detached", buf_bytes(&detached));
 
-    frame_put_u32(&boxinit, FRAME_STARTED, 17);
-    frame_put(&boxinit, FRAME_OUT, "out\n", 4);
-    frame_put_u32(&boxinit, FRAME_MORE, 3);
-    frame_put(&boxinit, FRAME_ERR, "err\n", 4);
-    frame_put_exit(&boxinit, &(struct frame_exit){ FRAME_KILLED, SIGKILL });
-    write("frame", "boxinit", buf_bytes(&boxinit));
-    frame_put_refusal(&refused, &(struct frame_refusal){ FRAME_STAGE_PROGRAM, 2 });
-    frame_put_exit(&refused, &(struct frame_exit){ FRAME_DETACHED, 0 });
-    write("frame", "refused", buf_bytes(&refused));
+    message_put_u32(&boxinit, MESSAGE_STARTED, 17);
+    message_put(&boxinit, MESSAGE_OUT, "out\n", 4);
+    message_put_u32(&boxinit, MESSAGE_MORE, 3);
+    message_put(&boxinit, MESSAGE_ERR, "err\n", 4);
+    message_put_exit(&boxinit, &(struct message_exit){ MESSAGE_KILLED, SIGKILL });
+    write("message", "boxinit", buf_bytes(&boxinit));
+    message_put_refusal(&refused, &(struct message_refusal){ MESSAGE_STAGE_PROGRAM, 2 });
+    message_put_exit(&refused, &(struct message_exit){ MESSAGE_DETACHED, 0 });
+    write("message", "refused", buf_bytes(&refused));
+
+    static const struct message_exit exits[] = { { MESSAGE_EXITED, 3 },
+                                                 { MESSAGE_KILLED, 9 },
+                                                 { MESSAGE_DETACHED, 0 } };
+    for (uint8_t i = 0; i < 4; i++) {
+        static const char *const names[] = { "plain", "tty", "detached", "refused" };
+        _cleanup_(buf_release) struct buf b = { 0 };
+        replies(i, i < 3 ? &exits[i] : NULL, &b);
+        write("replies", names[i], buf_bytes(&b));
+    }
 }
