@@ -8,12 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct cmd_option cmd_common_options[] = {
+static const struct cmd_option common_options[] = {
     { "json", CMD_FLAG, CMD_OPTION(json), NULL, "print one JSON object" },
     { "help", CMD_FLAG, CMD_OPTION(help), NULL, "print this help" },
-    { 0 },
 };
-#define COMMON_COUNT (sizeof(cmd_common_options) / sizeof(cmd_common_options[0]) - 1)
+#define COMMON_COUNT (sizeof(common_options) / sizeof(common_options[0]))
+
+const struct cmd_option *cmd_option_at(const struct cmd *c, size_t i)
+{
+    size_t own = 0;
+    while (own < CMD_OPTIONS_MAX && c->options[own].name)
+        own++;
+    if (i < own)
+        return &c->options[i];
+    for (size_t common = 0; common < COMMON_COUNT; common++) {
+        size_t at = 0;
+        while (at < own && strcmp(c->options[at].name, common_options[common].name) != 0)
+            at++;
+        if (at == own && i-- == own)
+            return &common_options[common];
+    }
+    return NULL;
+}
 
 const struct cmd *cmd_find(const char *name)
 {
@@ -36,7 +52,10 @@ static void print_option(const struct cmd_option *o)
 {
     char left[64];
     bool optional = o->value && o->value[0] == '[';
-    snprintf(left, sizeof(left), "--%s%s%s", o->name, o->value && !optional ? " " : "", o->value ? o->value : "");
+    int n =
+        snprintf(left, sizeof(left), "--%s%s%s", o->name, o->value && !optional ? " " : "", o->value ? o->value : "");
+    if (o->letter)
+        snprintf(left + n, sizeof(left) - (size_t)n, " (-%c)", o->letter);
     printf("  %-24s %s\n", left, o->help);
 }
 
@@ -46,10 +65,8 @@ void cmd_print_help(const struct cmd *c)
     if (c->details)
         printf("\n%s\n", c->details);
     printf("\noptions:\n");
-    for (size_t i = 0; i < CMD_OPTIONS_MAX && c->options[i].name; i++)
-        print_option(&c->options[i]);
-    for (size_t i = 0; i < COMMON_COUNT; i++)
-        print_option(&cmd_common_options[i]);
+    for (size_t i = 0; cmd_option_at(c, i); i++)
+        print_option(cmd_option_at(c, i));
 }
 
 static int set_option(const struct cmd_option *o, const char *value, struct cmd_options *to, struct error *e)
@@ -80,38 +97,48 @@ static int set_option(const struct cmd_option *o, const char *value, struct cmd_
     return -EINVAL;
 }
 
-/* What getopt_long needs; the index of an option in `all` is its val - 1. */
-static size_t collect_options(const struct cmd *cmd, const struct cmd_option **all, struct option *long_options)
+/* What getopt_long needs; an option's val is its number and 1, or its letter, which is a greater one. */
+#define OPTIONS_MAX (CMD_OPTIONS_MAX + COMMON_COUNT)
+
+static void describe_options(const struct cmd *cmd, struct option *ret_long, char *ret_short)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < CMD_OPTIONS_MAX && cmd->options[i].name; i++)
-        all[n++] = &cmd->options[i];
-    for (size_t i = 0; i < COMMON_COUNT; i++)
-        all[n++] = &cmd_common_options[i];
-    for (size_t i = 0; i < n; i++) {
-        int has = !all[i]->value ? no_argument : all[i]->value[0] == '[' ? optional_argument : required_argument;
-        long_options[i] = (struct option){ all[i]->name, has, NULL, (int)i + 1 };
+    const struct cmd_option *o;
+    *ret_short++ = ':';
+    for (size_t n = 0; (o = cmd_option_at(cmd, n)) != NULL; n++) {
+        int has = !o->value ? no_argument : o->value[0] == '[' ? optional_argument : required_argument;
+        *ret_long++ = (struct option){ o->name, has, NULL, (int)n + 1 };
+        if (o->letter)
+            *ret_short++ = o->letter;
     }
-    long_options[n] = (struct option){ 0 };
-    return n;
+    *ret_long = (struct option){ 0 };
+    *ret_short = '\0';
+}
+
+static const struct cmd_option *chosen(const struct cmd *cmd, int val)
+{
+    const struct cmd_option *o;
+    for (size_t n = 0; (o = cmd_option_at(cmd, n)) != NULL; n++)
+        if (val == (int)n + 1 || (val > (int)OPTIONS_MAX && val == o->letter))
+            return o;
+    return NULL;
 }
 
 int cmd_parse(const struct cmd *cmd, int argc, char **argv, struct cmd_context *ctx, struct error *e)
 {
-    const struct cmd_option *all[CMD_OPTIONS_MAX + COMMON_COUNT];
-    struct option long_options[CMD_OPTIONS_MAX + COMMON_COUNT + 1];
-    collect_options(cmd, all, long_options);
+    struct option long_options[OPTIONS_MAX + 1];
+    char letters[OPTIONS_MAX + 2]; /* of flags only */
+    describe_options(cmd, long_options, letters);
 
     ctx->cmd = cmd;
     opterr = 0;
     optind = 1;
-    for (int val; (val = getopt_long(argc, argv, ":", long_options, NULL)) != -1;) {
+    for (int val; (val = getopt_long(argc, argv, letters, long_options, NULL)) != -1;) {
         if (val == '?' || val == ':') {
             error_say(e, ERROR_USAGE, -EINVAL, val == ':' ? "%s wants a value" : "unknown option %s", argv[optind - 1]);
             error_hint(e, "ag-box %s --help lists the options", cmd->name);
             return -EINVAL;
         }
-        int r = set_option(all[val - 1], optarg, &ctx->options, e);
+        int r = set_option(chosen(cmd, val), optarg, &ctx->options, e);
         if (r < 0)
             return r;
     }

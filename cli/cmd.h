@@ -28,6 +28,7 @@ struct cmd_option {
     const char
         *value; /* the value's word in help: "NODE"; NULL for a flag. "[N%]": may be left out (--name=VALUE form) */
     const char *help;
+    char letter; /* its short form; 0: none */
 };
 
 struct cmd_list {
@@ -41,10 +42,10 @@ struct cmd_number {
 };
 
 struct cmd_options {
-    bool help, json, force, full, accept_rollback, yes, home, dump, foreground, active, snapshots, dry_run;
-    const char *node, *from, *snapshot, *fork, *hold, *read_data, *label;
+    bool help, json, force, full, accept_rollback, yes, home, dump, foreground, active, snapshots, dry_run, tty, detach;
+    const char *node, *from, *snapshot, *fork, *hold, *read_data, *label, *cwd, *timeout, *json_file;
     struct cmd_number keep_hourly, keep_daily, keep_weekly;
-    struct cmd_list exclude;
+    struct cmd_list exclude, env;
 };
 
 struct cmd_context {
@@ -63,6 +64,7 @@ struct cmd {
     const char *details;              /* more for --help: a short paragraph, may be NULL */
     int arguments_min, arguments_max; /* -1: any number */
     bool plain;                       /* needs no configuration */
+    int failure_code;                 /* what a failure of ours exits with; 0: error_exit_code of its kind */
     bool hidden;                      /* not in the overview: the program's own use */
     struct cmd_option options[CMD_OPTIONS_MAX];
     int (*run)(struct cmd_context *c, struct error *e);
@@ -70,7 +72,9 @@ struct cmd {
 
 #define CMD_OPTION(field) offsetof(struct cmd_options, field)
 
-extern const struct cmd_option cmd_common_options[]; /* every command has them; ends with a name of NULL */
+/* A command's i-th option, its own first, then those that every command has unless it has one of that name; NULL: no
+ * more. */
+const struct cmd_option *cmd_option_at(const struct cmd *c, size_t i);
 extern const struct cmd *const cmd_table[];          /* ends with NULL, in the order of the overview */
 const struct cmd *cmd_find(const char *name);
 void cmd_print_overview(void);

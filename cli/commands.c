@@ -7,6 +7,8 @@ const struct cmd *const cmd_table[] = {
     &cmd_key,
     &cmd_track,
     &cmd_up,
+    &cmd_attach,
+    &cmd_exec,
     &cmd_park,
     &cmd_snapshot,
     &cmd_set,

@@ -42,10 +42,8 @@ typedef void (*each_option)(const struct cmd *c, const struct cmd_option *o, str
 
 static void with_options(const struct cmd *c, each_option each, struct buf *to)
 {
-    for (size_t i = 0; i < CMD_OPTIONS_MAX && c->options[i].name; i++)
-        each(c, &c->options[i], to);
-    for (size_t i = 0; cmd_common_options[i].name; i++)
-        each(c, &cmd_common_options[i], to);
+    for (size_t i = 0; cmd_option_at(c, i); i++)
+        each(c, cmd_option_at(c, i), to);
 }
 
 static void with_commands(void (*each)(const struct cmd *c, struct buf *to), struct buf *to)

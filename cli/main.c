@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "index/base/crash.h"
+#include "index/base/fd.h"
 #include "index/base/log.h"
 
 #include <errno.h>
@@ -10,8 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool wants_json(int argc, char **argv)
+static bool wants_json(const struct cmd *cmd, int argc, char **argv)
 {
+    for (size_t i = 0; cmd && i < CMD_OPTIONS_MAX && cmd->options[i].name; i++)
+        if (strcmp(cmd->options[i].name, "json") == 0)
+            return false; /* its own, which does not print */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0)
             return true;
@@ -48,6 +52,8 @@ static int dispatch(const struct cmd *cmd, int argc, char **argv, struct ui *ui)
     struct error e = { 0 };
     struct cmd_context c = { .ui = ui };
     int r = set_log_level(&e);
+    if (cmd->failure_code)
+        ui_set_exit(ui, 0, cmd->failure_code);
     if (r == 0)
         r = cmd_parse(cmd, argc - 1, argv + 1, &c, &e);
     if (r == 0 && c.options.help) {
@@ -64,6 +70,7 @@ static int dispatch(const struct cmd *cmd, int argc, char **argv, struct ui *ui)
 int main(int argc, char **argv)
 {
     umask(077);
+    fd_open_standard();
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         cmd_print_overview();
         return argc < 2 ? 2 : 0;
@@ -75,8 +82,8 @@ int main(int argc, char **argv)
     interrupt_install();
 
     struct ui *ui = ui_new();
-    ui_set_json(ui, wants_json(argc, argv));
     const struct cmd *cmd = cmd_find(argv[1]);
+    ui_set_json(ui, wants_json(cmd, argc, argv));
     int code;
     if (cmd) {
         code = dispatch(cmd, argc, argv, ui);

@@ -2,9 +2,12 @@
 #include "cli/ui.h"
 
 #include "index/base/clock.h"
+#include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +16,8 @@
 
 struct ui {
     bool json, terminal;
+    const char *json_file;
+    int success, failure; /* exit codes; failure 0: the kind's own */
     json_t *result;
     pthread_mutex_t lock; /* of the progress line */
     int64_t shown_ns, begun_ns;
@@ -44,6 +49,17 @@ void ui_set_json(struct ui *ui, bool on)
 bool ui_json(const struct ui *ui)
 {
     return ui->json;
+}
+
+void ui_set_json_file(struct ui *ui, const char *path)
+{
+    ui->json_file = path;
+}
+
+void ui_set_exit(struct ui *ui, int success, int failure)
+{
+    ui->success = success;
+    ui->failure = failure;
 }
 
 /* Messages may hold what others named: their control characters do not reach a terminal, and JSON wants UTF-8. */
@@ -228,38 +244,64 @@ bool ui_confirm(struct ui *ui, const char *question, const char *word)
     return strcmp(answer, word) == 0;
 }
 
-static void print_json(struct ui *ui, int r, const struct error *e)
+static int exit_code(const struct ui *ui, int r, const struct error *e)
 {
-    _cleanup_(buf_release) struct buf out = { 0 };
+    return r >= 0 ? ui->success : ui->failure ? ui->failure : error_exit_code(e->kind);
+}
+
+/* The one object, with a newline. */
+static char *json_line(struct ui *ui, int r, const struct error *e)
+{
     json_t *object = json_object();
     json_object_set_new(object, "v", json_integer(1));
     json_object_set_new(object, "ok", json_boolean(r >= 0));
     if (r < 0) {
-        json_object_set_new(object, "code", json_integer(error_exit_code(e->kind)));
+        json_object_set_new(object, "code", json_integer(exit_code(ui, r, e)));
         json_object_set_new(object, "kind", json_string(error_kind_name(e->kind)));
         json_object_set_new(object, "message", message(e->text));
         if (e->hint[0])
             json_object_set_new(object, "hint", message(e->hint));
     }
     json_object_update_missing(object, ui->result);
-    json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-    putchar('\n');
+    _cleanup_free_ char *text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(object);
+    return mem_printf("%s\n", text);
+}
+
+static int write_json_file(const char *path, const char *line, struct error *e)
+{
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_set(e, ERROR_USAGE, -errno, "--json=%s", path);
+    int r = fd_write_all(fd, line, strlen(line), e);
+    return r < 0 ? error_prefix(e, "--json=%s", path) : 0;
+}
+
+static void print_error(const struct error *e)
+{
+    fflush(stdout);
+    _cleanup_free_ char *text = presentable(e->text), *hint = presentable(e->hint);
+    fprintf(stderr, "ag-box: %s\n", text);
+    if (hint[0])
+        fprintf(stderr, "hint: %s\n", hint);
 }
 
 int ui_end(struct ui *ui, int r, const struct error *e)
 {
+    struct error unwritten = { 0 };
     ui_progress_end(ui);
-    if (ui->json)
-        print_json(ui, r, e);
-    if (r < 0 && !ui->json) {
-        fflush(stdout);
-        _cleanup_free_ char *text = presentable(e->text), *hint = presentable(e->hint);
-        fprintf(stderr, "ag-box: %s\n", text);
-        if (hint[0])
-            fprintf(stderr, "hint: %s\n", hint);
+    if (r < 0 && !ui->json)
+        print_error(e);
+    if (ui->json || ui->json_file) {
+        _cleanup_free_ char *line = json_line(ui, r, e);
+        if (!ui->json_file) {
+            fputs(line, stdout);
+        } else if (write_json_file(ui->json_file, line, &unwritten) < 0) {
+            print_error(&unwritten);
+            return exit_code(ui, -1, r < 0 ? e : &unwritten);
+        }
     }
     if (fflush(stdout) != 0 && r >= 0)
         return 1;
-    return r < 0 ? error_exit_code(e->kind) : 0;
+    return exit_code(ui, r, e);
 }

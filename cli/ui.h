@@ -22,6 +22,10 @@ struct ui *ui_new(void);
 void ui_free(struct ui *ui);
 void ui_set_json(struct ui *ui, bool on);
 bool ui_json(const struct ui *ui);
+/* The JSON object goes to this file, which is replaced, beside all that is for people. Borrowed. */
+void ui_set_json_file(struct ui *ui, const char *path);
+/* What ui_end returns instead of 0, and instead of the exit code of the error's kind. */
+void ui_set_exit(struct ui *ui, int success, int failure);
 
 void ui_line(struct ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of the result */
 void ui_bytes(struct ui *ui, const void *p,

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/inside.h"
+
+#include "cli/box.h"
+#include "cli/place.h"
+#include "cli/stack.h"
+#include "cli/terminal.h"
+#include "index/base/mem.h"
+
+#include <errno.h>
+
+void inside_release(struct inside *n)
+{
+    free(n->socket);
+    free(n->project);
+    *n = (struct inside){ 0 };
+}
+
+static int check_here(const struct stack *s, struct error *e)
+{
+    if (s->journal && s->record.path && (s->record.state == BOX_MOUNTED || s->record.state == BOX_FULL_HELD))
+        return 0;
+    error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not up here (%s)", s->name, box_state_name(s->record.state));
+    return error_hint(e, "ag-box up %s", s->name), -ENOENT;
+}
+
+/* Under the box's lock, so that it is not started while it is parked. */
+static int start(const struct config *c, struct ui *ui, const char *name, struct error *e)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c, ui, e);
+    if (r == 0)
+        r = stack_box(&s, name, false, e);
+    if (r == 0)
+        r = check_here(&s, e);
+    if (r == 0)
+        r = box_start(&s, e);
+    return r;
+}
+
+int inside_open(const struct config *c, struct ui *ui, const char *name, struct inside *ret, struct error *e)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    int r = stack_open(&s, c, ui, e);
+    if (r == 0)
+        r = stack_peek(&s, name, e);
+    if (r == 0)
+        r = check_here(&s, e);
+    if (r == 0 && !box_running(&s)) {
+        ui_note(ui, "%s is stopped; it is started", name);
+        r = start(c, ui, name, e);
+    }
+    if (r < 0)
+        return r;
+    ret->socket = place_in_run(c, name, "exec");
+    ret->project = mem_strdup(s.record.path);
+    return 0;
+}
+
+int inside_run(struct session *s, struct session_result *ret, struct error *e)
+{
+    s->out = STDOUT_FILENO;
+    s->err = STDERR_FILENO;
+    s->resumed = terminal_again;
+    if (s->terminal >= 0) {
+        int r = terminal_raw(s->terminal, e);
+        if (r < 0)
+            return r;
+        terminal_size(s->terminal, &s->start.rows, &s->start.cols);
+    }
+    int r = session_run(s, ret, e);
+    terminal_restore(r < 0 && ret->pid != 0);
+    return r;
+}
