@@ -22,6 +22,7 @@
 
 #define KNOWN_BATCH 1024
 #define HYDRATION_LOOK_MS 20
+#define LOG_MAX (4u << 20)
 #define ACCESS_LIST_MAX 4096 /* paths: what a session needs to begin, and no burden for a small park */
 
 struct daemon {
@@ -148,6 +149,16 @@ static int answer_access(void *arg, const json_t *request, json_t *answer, struc
     return r;
 }
 
+/* From the command that started this daemon, and knows how the lease stands. */
+static int answer_held(void *arg, const json_t *request, json_t *answer, struct error *e)
+{
+    (void)request;
+    (void)answer;
+    (void)e;
+    renewal_held(((struct daemon *)arg)->renewal);
+    return 0;
+}
+
 static int answer_stop(void *arg, const json_t *request, json_t *answer, struct error *e)
 {
     (void)request;
@@ -159,11 +170,9 @@ static int answer_stop(void *arg, const json_t *request, json_t *answer, struct 
     return 0;
 }
 
-static const struct control_handler handlers[] = { { "status", answer_status },
-                                                   { "hydrate", answer_hydrate },
-                                                   { "access", answer_access },
-                                                   { "stop", answer_stop },
-                                                   { 0 } };
+static const struct control_handler handlers[] = { { "status", answer_status }, { "hydrate", answer_hydrate },
+                                                   { "access", answer_access }, { "held", answer_held },
+                                                   { "stop", answer_stop },     { 0 } };
 
 static int start_listening(struct daemon *d, struct error *e)
 {
@@ -275,6 +284,7 @@ static int run_full(struct daemon *d, struct error *e)
 int daemon_run(struct stack *s, bool fuse, struct error *e)
 {
     mem_stay_small();
+    log_limit(place_in_box(s->config, s->name, "daemon.log.1"), LOG_MAX);
     struct daemon *d = mem_new(1, sizeof(*d));
     d->stack = s;
     d->stop_fd = -1;

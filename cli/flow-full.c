@@ -218,6 +218,8 @@ int flow_full_go_on(struct stack *s, struct error *e)
     if (r == 0)
         r = mounts_ensure_daemon(s, e); /* filling may take longer than a lease lives */
     if (r == 0)
+        mounts_tell_held(s);
+    if (r == 0)
         r = fill(s, e);
     return r < 0 ? r : stashing_return(s, e);
 }

@@ -142,6 +142,8 @@ static int remount(struct stack *s, struct error *e)
         r = flow_show(s, e);
     if (r < 0)
         return r;
+    if (verified == 0)
+        mounts_tell_held(s);
     ui_field(s->ui, "lease_verified", json_boolean(verified == 0));
     ui_line(s->ui, "%s is up again at %s, with the work that was here%s", s->name, s->record.path,
             verified == 0 ? "" : " (lease unverified: the store cannot be reached)");

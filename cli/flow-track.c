@@ -136,6 +136,8 @@ int flow_track(struct stack *s, const char *path, struct error *e)
         tell(s, &saved);
         r = mounts_start_daemon(s, e);
     }
+    if (r == 0)
+        mounts_tell_held(s);
     meta_release(&meta);
     saved_release(&saved);
     return r;

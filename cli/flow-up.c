@@ -219,6 +219,7 @@ static int bring_up(struct going_up *u, struct error *e)
         r = mounts_up(s, true, e);
     if (r < 0)
         return r;
+    mounts_tell_held(s);
     phase(u, "mount");
     r = join_names(s, &v, e);
     if (r < 0)

@@ -153,9 +153,7 @@ int flow_clean(struct stack *s, struct error *e)
     if (r == 0)
         r = flow_aside_settle(s, e);
     if (r == 0)
-        r = mounts_down(s, true, e);
-    if (r == 0 && s->record.upper[0])
-        r = mounts_used(s, &user, e);
+        r = s->record.upper[0] ? mounts_end(s, &user, e) : mounts_down(s, true, e);
     if (user) {
         tell_user(s, user);
         return stack_save_record(s, e);

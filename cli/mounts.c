@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,6 +24,8 @@
 #define DAEMON_START_MS 60000
 #define DAEMON_STOP_MS 10000
 #define DAEMON_LOOK_MS 10
+#define DAEMON_ASK_MS 1000
+#define DAEMON_END_MS 1000
 
 struct paths {
     char *lower, *tree, *upper, *work, *project, *source;
@@ -196,6 +199,71 @@ int mounts_used(struct stack *s, pid_t *ret, struct error *e)
     char layer[sizeof(s->record.upper) + 16];
     snprintf(layer, sizeof(layer), "/%s/upper", s->record.upper);
     return mount_seen_anywhere("overlay", layer, ret, e);
+}
+
+struct keepers {
+    int supervisor, daemon; /* pidfds; -1: none */
+};
+
+static void find_keepers(struct stack *s, struct keepers *ret)
+{
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    json_t *request = json_pack("{s:s}", "command", "status"), *answer = NULL;
+    if (control_call(path, request, DAEMON_ASK_MS, &answer, NULL) == 0) {
+        pid_t supervisor = (pid_t)json_integer_value(json_object_get(answer, "supervisor_pid"));
+        pid_t daemon = (pid_t)json_integer_value(json_object_get(answer, "daemon_pid"));
+        ret->supervisor = supervisor > 0 ? (int)syscall(SYS_pidfd_open, supervisor, 0) : -1;
+        ret->daemon = daemon > 0 ? (int)syscall(SYS_pidfd_open, daemon, 0) : -1;
+    }
+    json_decref(answer);
+    json_decref(request);
+}
+
+static bool has_ended(int pidfd, int timeout_ms)
+{
+    struct pollfd p = { pidfd, POLLIN, 0 };
+    return pidfd < 0 || poll(&p, 1, timeout_ms) > 0;
+}
+
+/* The supervisor first: it would start the daemon anew. */
+static void end_keepers(const struct keepers *k)
+{
+    if (!has_ended(k->supervisor, DAEMON_END_MS))
+        syscall(SYS_pidfd_send_signal, k->supervisor, SIGKILL, NULL, 0);
+    if (has_ended(k->supervisor, DAEMON_END_MS) && !has_ended(k->daemon, 0))
+        syscall(SYS_pidfd_send_signal, k->daemon, SIGKILL, NULL, 0);
+    has_ended(k->daemon, DAEMON_END_MS);
+}
+
+int mounts_end(struct stack *s, pid_t *ret_user, struct error *e)
+{
+    struct error why = { 0 };
+    struct keepers k = { -1, -1 };
+    pid_t user = 0;
+    find_keepers(s, &k);
+    int r = mounts_down(s, false, &why);
+    bool busy = r == -EBUSY;
+    if (busy) /* readers keep what they have open until they end */
+        r = mounts_down(s, true, e);
+    else if (r < 0 && e)
+        *e = why;
+    if (r == 0)
+        r = mounts_used(s, &user, e);
+    if (r == 0 && !user && !busy)
+        end_keepers(&k);
+    mem_closep(&k.supervisor);
+    mem_closep(&k.daemon);
+    if (r == 0)
+        *ret_user = user;
+    return r;
+}
+
+void mounts_tell_held(struct stack *s)
+{
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    json_t *request = json_pack("{s:s}", "command", "held");
+    control_call(path, request, DAEMON_ASK_MS, NULL, NULL);
+    json_decref(request);
 }
 
 int mounts_reach(struct stack *s, struct error *e)

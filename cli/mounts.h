@@ -29,6 +29,15 @@ int mounts_reach(struct stack *s, struct error *e);
  * fine. */
 int mounts_down(struct stack *s, bool detach, struct error *e);
 
+/*
+ * mounts_down with detach, then mounts_used; where nobody uses the tree any more, its daemon and supervisor have ended
+ * when this returns: what they were still fetching is for nobody.
+ */
+int mounts_end(struct stack *s, pid_t *ret_user, struct error *e);
+
+/* The daemon was started by this command, which knows that the lease is held: `status` need not say "unverified". */
+void mounts_tell_held(struct stack *s);
+
 /* A process whose mount namespace still shows the overlay on the record's upper layer (rule P8); 0: none. */
 int mounts_used(struct stack *s, pid_t *ret, struct error *e);
 

@@ -2,6 +2,7 @@
 #include "cli/renewal.h"
 
 #include "cli/place.h"
+#include "cli/strays.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
 #include "sync/lease.h"
@@ -57,6 +58,17 @@ static int renew(struct renewal *n)
     return r;
 }
 
+/* Rule S2, once: `up` has no round trip to spare for it. */
+static void sweep(struct renewal *n)
+{
+    struct error e = { 0 };
+    size_t count = 0;
+    if (strays_remove(n->stack, &count, &e) < 0)
+        log_info("%s: look for stray holds: %s", n->stack->name, e.text);
+    else if (count)
+        log_info("%s: removed %zu stray holds", n->stack->name, count);
+}
+
 static void wait_for(struct renewal *n, uint64_t seconds)
 {
     struct timespec until;
@@ -74,8 +86,13 @@ static void *run(void *arg)
     uint64_t every = n->stack->config->lease_ttl_s / 8;
     uint64_t soon = every < RETRY_S ? every : RETRY_S;
     wait_for(n, soon); /* `up` has just written the head */
-    for (int r; !n->stop && (r = renew(n)) != -ENOLCK;)
+    bool swept = false;
+    for (int r; !n->stop && (r = renew(n)) != -ENOLCK;) {
+        if (r == 0 && !swept)
+            sweep(n);
+        swept |= r == 0;
         wait_for(n, r == 0 ? every : soon);
+    }
     return NULL;
 }
 
@@ -113,6 +130,12 @@ int renewal_start(struct stack *s, struct renewal **ret, struct error *e)
 enum renewal_state renewal_get(struct renewal *r)
 {
     return r->state;
+}
+
+void renewal_held(struct renewal *r)
+{
+    enum renewal_state before = RENEWAL_UNVERIFIED;
+    atomic_compare_exchange_strong(&r->state, &before, RENEWAL_HELD);
 }
 
 const char *renewal_state_name(enum renewal_state s)

@@ -16,5 +16,6 @@ enum renewal_state { RENEWAL_UNVERIFIED, RENEWAL_HELD, RENEWAL_LOST, RENEWAL_END
 /* The stack's store and box; the journal is opened anew for the thread. */
 int renewal_start(struct stack *s, struct renewal **ret, struct error *e);
 enum renewal_state renewal_get(struct renewal *r);
+void renewal_held(struct renewal *r); /* somebody else has just verified it; until the first renewal here */
 const char *renewal_state_name(enum renewal_state s);
 void renewal_stop(struct renewal *r); /* waits; NULL is fine */

@@ -186,38 +186,6 @@ int supervisor_run(const struct supervisor_config *c, struct error *e)
     return r;
 }
 
-static int steal(int pidfd, int fd, int *ret, struct error *e)
-{
-    *ret = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-    if (*ret < 0)
-        return error_set(e, ERROR_FAILED, -errno, "take descriptor %d from the daemon", fd);
-    return 0;
-}
-
-int supervisor_adopt(const struct supervisor_config *c, pid_t daemon, struct error *e)
-{
-    struct supervisor s = { .argv = c->argv, .fuse_fd = -1, .slots_fd = -1, .ready_fd = c->ready_fd };
-    ignore_signals();
-    _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, daemon, 0);
-    if (pidfd < 0)
-        return error_set(e, ERROR_FAILED, -errno, "find the daemon, pid %d", daemon);
-    int r = steal(pidfd, SUPERVISOR_FUSE_FD, &s.fuse_fd, e);
-    if (r == 0)
-        r = steal(pidfd, SUPERVISOR_SLOTS_FD, &s.slots_fd, e);
-    if (r == 0)
-        r = requests_open(s.slots_fd, &s.requests, e);
-    if (r == 0) {
-        requests_set_pids(s.requests, getpid(), daemon);
-        /* Not our child, so its status is not ours to read: if it ended because of an unmount, so will the next one. */
-        struct pollfd end = { pidfd, POLLIN, 0 };
-        while (poll(&end, 1, -1) < 0 && errno == EINTR)
-            ;
-        supervise(&s);
-    }
-    tear_down(&s);
-    return r;
-}
-
 void supervisor_ready(void)
 {
     const char word = READY;

@@ -35,10 +35,6 @@ struct supervisor_config {
  * first daemon has been started is an error, undone and told through ready_fd too. */
 int supervisor_run(const struct supervisor_config *c, struct error *e);
 
-/* The supervisor is gone and its daemon lives: takes both descriptors from the daemon and goes on as supervisor_run.
- * mount_point and source are not used. */
-int supervisor_adopt(const struct supervisor_config *c, pid_t daemon, struct error *e);
-
 /* For the daemon, once it answers: tells whoever waits, once. Nobody there: nothing happens. */
 void supervisor_ready(void);
 /* Or why it will not. */

@@ -505,37 +505,6 @@ int journal_packs_clear(struct journal *j, struct error *e)
     return r;
 }
 
-int journal_mount_add(struct journal *j, const struct journal_mount *m, struct error *e)
-{
-    crash_point("journal.before");
-    int r = sql_run(j->db, e, "INSERT OR REPLACE INTO mount VALUES(?, ?, ?)", "bbt", &m->writer, sizeof(m->writer),
-                    &m->snapshot, sizeof(m->snapshot), m->place);
-    if (r == 0)
-        crash_point("journal.after");
-    return r;
-}
-
-int journal_mount_remove(struct journal *j, const struct writer *w, struct error *e)
-{
-    return sql_run(j->db, e, "DELETE FROM mount WHERE writer = ?", "b", w, sizeof(*w));
-}
-
-int journal_mounts(struct journal *j, int (*each)(void *arg, const struct journal_mount *m, struct error *e), void *arg,
-                   struct error *e)
-{
-    _cleanup_(sql_finalizep) sqlite3_stmt *s = NULL;
-    int r = sql_query(j->db, &s, e, "SELECT writer, snapshot, place FROM mount ORDER BY writer", "");
-    while (r == 0 && (r = sql_step(s, e)) > 0) {
-        struct journal_mount m = { .place = (const char *)sqlite3_column_text(s, 2) };
-        r = sql_blob(s, 0, &m.writer, sizeof(m.writer), e);
-        if (r == 0)
-            r = sql_blob(s, 1, &m.snapshot, sizeof(m.snapshot), e);
-        if (r == 0)
-            r = each(arg, &m, e);
-    }
-    return r;
-}
-
 int journal_stat_find(struct journal *j, struct bytes path, const struct stat_key *k, struct buf *ret_record,
                       struct error *e)
 {

@@ -120,20 +120,6 @@ int journal_packs(struct journal *j,
                   void *arg, struct error *e);
 int journal_packs_clear(struct journal *j, struct error *e);
 
-/*
- * Read-only mounts and restores of this box, each with a hold of its own (rule S2): added before the hold is PUT,
- * removed after it is gone. A hold of this node's state that neither the record nor a mount names is a stray.
- */
-struct journal_mount {
-    struct writer writer;
-    struct snapshot_id snapshot;
-    const char *place; /* the directory; borrowed */
-};
-int journal_mount_add(struct journal *j, const struct journal_mount *m, struct error *e);
-int journal_mount_remove(struct journal *j, const struct writer *w, struct error *e); /* unknown: 0 */
-int journal_mounts(struct journal *j, int (*each)(void *arg, const struct journal_mount *m, struct error *e), void *arg,
-                   struct error *e);
-
 /* Stat cache of the walker (rule V2): path -> what lstat said when its content was last read, and the entry record that
  * resulted. */
 struct stat_key {

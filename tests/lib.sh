@@ -241,9 +241,9 @@ expect_state() {
     [ "$got" = "$3" ] || fail "$2 is $got on $1, expected $3"
 }
 
-# A daemon whose file system is gone ends what it had begun to fetch, and then itself: it has five seconds.
+# A command returns when its daemon has ended, or is about to.
 expect_clean() {
-    local pid mounts tries=50
+    local pid mounts tries=5
     while [ -n "$(_processes_of "$1" 2>/dev/null)" ] && ((tries-- > 0)); do
         sleep 0.1 # the kernel gives no other sign of a process that is not ours to wait for
     done

@@ -2,8 +2,10 @@
 #include "index/base/log.h"
 
 #include "index/base/fd.h"
+#include "index/base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,6 +29,8 @@ static const struct {
 static atomic_int threshold = LOG_LEVEL_WARN;
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 static bool to_journal;
+static const char *older; /* NULL: no limit */
+static uint64_t older_bytes;
 
 static void start(void)
 {
@@ -40,6 +44,35 @@ static void start(void)
     const char *stream = getenv("JOURNAL_STREAM");
     to_journal = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
                  st.st_dev == device && st.st_ino == inode;
+}
+
+/* By copying: every process that appends to it goes on at its new beginning. */
+static void begin_anew(void)
+{
+    char piece[64 * 1024];
+    _cleanup_close_ int from = open("/proc/self/fd/2", O_RDONLY | O_CLOEXEC);
+    _cleanup_close_ int to = from < 0 ? -1 : open(older, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    for (ssize_t n; to >= 0 && (n = read(from, piece, sizeof(piece))) > 0;)
+        if (fd_write_all(to, piece, (size_t)n, NULL) < 0)
+            break;
+    (void)!ftruncate(STDERR_FILENO, 0); /* also where the older one could not be written: the disk may be full */
+}
+
+static void keep_small(void)
+{
+    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    struct stat st;
+    if (!older || pthread_mutex_trylock(&turn) != 0)
+        return;
+    if (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size > older_bytes)
+        begin_anew();
+    pthread_mutex_unlock(&turn);
+}
+
+void log_limit(const char *name, uint64_t bytes)
+{
+    older = name;
+    older_bytes = bytes;
 }
 
 void log_set_level(enum log_level level)
@@ -78,6 +111,7 @@ static void say(enum log_level level, const char *fmt, va_list args)
     }
     line[len++] = '\n';
     fd_write_all(STDERR_FILENO, line, len, NULL);
+    keep_small();
 }
 
 void log_debug(const char *fmt, ...)

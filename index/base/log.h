@@ -9,9 +9,15 @@
  * warn; log_set_level overrides). Safe from any thread; one write(2) a line.
  */
 
+#include <stdint.h>
+
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN };
 
 void log_set_level(enum log_level level);
+/* For a process that runs long with stderr in a file (O_APPEND): when that is over so many bytes, it becomes the file
+ * older (borrowed for good; what was there goes) and begins anew. Lines of other processes at that moment may be lost.
+ */
+void log_limit(const char *older, uint64_t bytes);
 int log_parse_level(const char *word, enum log_level *ret); /* -EINVAL */
 
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -18,7 +18,7 @@ state() {
 import sqlite3, sys
 for path in sys.argv[1:]:
     db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
-    for table in "box", "lease", "pending", "pack", "mount":
+    for table in "box", "lease", "pending", "pack":
         for row in db.execute("SELECT * FROM %s ORDER BY 1" % table):
             if table != "box" or row[1] != 0: # a box that is nowhere here is the same as none
                 print(path, table, row)

@@ -269,41 +269,6 @@ static void a_request_that_kills_the_daemon_is_eio_after_twenty(void **state)
     assert_int_equal(pread(fd, &byte, 1, 0), 1); /* not remembered */
 }
 
-static void adopt(pid_t daemon)
-{
-    m->supervisor = fork();
-    if (m->supervisor != 0)
-        return;
-    char *argv[] = { (char *)"/proc/self/exe", (char *)"daemon", m->directory, (char *)"deadly", NULL };
-    const struct supervisor_config config = { NULL, NULL, argv, -1 };
-    _exit(supervisor_adopt(&config, daemon, NULL) == 0 ? 0 : 1);
-}
-
-static void assert_served(void)
-{
-    char path[128], got[4];
-    snprintf(path, sizeof(path), "%s/project/file", m->lower);
-    _cleanup_close_ int fd = open(path, O_RDONLY);
-    assert_int_equal(read(fd, got, 4), 4);
-    assert_memory_equal(got, "fine", 4);
-    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-}
-
-/* The supervisor dies, nobody notices; a new one takes the descriptors from the daemon, which then dies. */
-static void a_lost_supervisor_is_replaced(void **state)
-{
-    pid_t daemon = (pid_t)m->shared->daemon;
-    kill(m->supervisor, SIGKILL);
-    assert_int_equal(waitpid(m->supervisor, NULL, 0), m->supervisor);
-    assert_served();
-    adopt(daemon);
-    for (unsigned i = 0; i < 3; i++) {
-        usleep(100000); /* for the adoption; a kill before it would lose the mount, as documented */
-        mounted_await_start(m, mounted_kill(m));
-        assert_served();
-    }
-}
-
 /* Fails if only a daemon's exit 0 counts: the supervisor would go on for ever. */
 static void a_supervisor_whose_daemon_always_fails_ends_when_unmounted(void **state)
 {
@@ -356,7 +321,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kills_under_load_are_not_noticed, start_load, stop),
         cmocka_unit_test_setup_teardown(a_request_that_kills_the_daemon_is_eio_after_twenty, start_deadly, stop),
-        cmocka_unit_test_setup_teardown(a_lost_supervisor_is_replaced, start_deadly, stop),
         cmocka_unit_test(a_supervisor_whose_daemon_always_fails_ends_when_unmounted),
         cmocka_unit_test(a_failure_to_mount_is_told_to_who_waits),
     };

@@ -259,32 +259,6 @@ static void packs_added_by_another_thread_are_there(void **state)
     assert_int_equal(sum, 0);
 }
 
-static int count_mount(void *arg, const struct journal_mount *m, struct error *e)
-{
-    assert_string_equal(m->place, "/mnt/x");
-    assert_int_equal(m->snapshot.b[0], 3);
-    *(unsigned *)arg += m->writer.rand[0];
-    return 0;
-}
-
-static void mounts_are_known_until_they_are_removed(void **state)
-{
-    struct place *p = *state;
-    struct journal_mount m = { .writer = { { 1 }, { 4 } }, .snapshot = { { 3 } }, .place = "/mnt/x" };
-    unsigned sum = 0;
-    assert_int_equal(journal_mount_add(p->j, &m, NULL), 0);
-    m.writer.rand[0] = 5;
-    assert_int_equal(journal_mount_add(p->j, &m, NULL), 0);
-    reopen(p);
-    assert_int_equal(journal_mounts(p->j, count_mount, &sum, NULL), 0);
-    assert_int_equal(sum, 9);
-    assert_int_equal(journal_mount_remove(p->j, &m.writer, NULL), 0);
-    assert_int_equal(journal_mount_remove(p->j, &m.writer, NULL), 0);
-    sum = 0;
-    assert_int_equal(journal_mounts(p->j, count_mount, &sum, NULL), 0);
-    assert_int_equal(sum, 4);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,7 +269,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_newer_schema_is_refused_and_damage_named, make_place, remove_place),
         cmocka_unit_test_setup_teardown(an_unknown_box_is_not_made_by_looking, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_damaged_stat_cache_is_thrown_away, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(mounts_are_known_until_they_are_removed, make_place, remove_place),
         cmocka_unit_test_setup_teardown(packs_added_by_another_thread_are_there, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
