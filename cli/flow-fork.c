@@ -138,6 +138,16 @@ struct forking {
     struct tidy_plan missing; /* what the last try lacked: the next one does without */
 };
 
+/* The fork of this work was dropped, and its snapshot may be condemned since: the same tree, as one of its own. */
+static int publish_again(struct forking *f, struct saved *saved, struct tidy_plan *ret_missing, struct error *e)
+{
+    struct snapshot *n = &f->before.snapshot;
+    const struct snapshot_id parent = n->parent;
+    int r = flow_derive(f->stack, &parent, &f->meta, n, e);
+    saved->id = n->id;
+    return r < 0 ? r : publish(f->stack, saved, &parent, ret_missing, e);
+}
+
 static int try_fork(struct forking *f, struct error *e)
 {
     struct stack *s = f->stack;
@@ -159,7 +169,7 @@ static int try_fork(struct forking *f, struct error *e)
     if (r == 0 && saved.changed)
         r = publish(s, &saved, &parent->snapshot.id, &missing, e);
     else if (r == 0 && !listed)
-        r = publish(s, &saved, &parent->snapshot.parent, &missing, e);
+        r = publish_again(f, &saved, &missing, e);
     else if (r == 0 && !f->again)
         ui_line(s->ui, "nothing had been changed in %s here: there is nothing to keep", s->name);
     saved_release(&saved);
