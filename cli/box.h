@@ -12,7 +12,8 @@
 
 #include <sys/types.h>
 
-/* What a box needs and this machine has not, as the package that brings it: before a lease is asked for. ERROR_USAGE. */
+/* What a box needs and this machine has not, as the package that brings it: before a lease is asked for. ERROR_USAGE.
+ */
 int box_check(struct error *e);
 /* The keeper's pid, -1 if it cannot be seen from here; 0: the box is stopped. */
 pid_t box_running(const struct stack *s);

@@ -244,11 +244,12 @@ static int open_lower(struct daemon *d, struct error *e)
 {
     struct link_group *groups = NULL;
     size_t group_count = 0;
+    _cleanup_free_ char *touched = place_in_run(d->stack->config, d->stack->name, "touched");
     int r = view_open_base(d->stack, &d->view, e);
     if (r == 0)
         r = view_links(&d->view, &groups, &group_count, e);
     if (r == 0)
-        r = touches_new(tree_count(d->view.tree), &d->touches, e);
+        r = touches_new(tree_count(d->view.tree), touched, d->stack->record.upper, &d->touches, e);
     if (r == 0)
         r = serve(d, groups, group_count, e);
     links_free(groups, group_count);

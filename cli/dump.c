@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/dump.h"
 
+#include "index/access.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 #include "index/page.h"
@@ -254,6 +255,27 @@ static int add_page(struct object *o, json_t *frame, const struct locator *l, st
     return 0;
 }
 
+/* A list that is cut into several frames is shown as their sizes alone. */
+static int add_access(struct object *o, json_t *frame, const struct locator *l, struct error *e)
+{
+    _cleanup_(buf_release) struct buf raw = { 0 };
+    char **paths = NULL;
+    size_t count = 0;
+    int r = pack_frame_open(&o->stack->seal, l, FRAME_ACCESS, (struct bytes){ o->bytes.data + l->offset, l->sealed },
+                            &raw, e);
+    if (r < 0 || access_decode(buf_bytes(&raw), &paths, &count, NULL) < 0)
+        return r;
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *one = json_object();
+        ui_path_into(one, "path", paths[i], strlen(paths[i]));
+        json_array_append_new(list, one);
+    }
+    json_object_set_new(frame, "paths", list);
+    access_free(paths, count);
+    return 0;
+}
+
 static int add_frames(struct object *o, const struct pack_frames *frames, struct error *e)
 {
     json_t *list = json_array();
@@ -267,6 +289,8 @@ static int add_frames(struct object *o, const struct pack_frames *frames, struct
         json_array_append_new(list, one);
         if (f->kind == FRAME_PAGE)
             r = add_page(o, one, &f->at, e);
+        else if (f->kind == FRAME_ACCESS)
+            r = add_access(o, one, &f->at, e);
     }
     return r;
 }

@@ -25,8 +25,8 @@ int mounts_up(struct stack *s, bool fresh, struct error *e); /* fresh: the upper
 int mounts_show(struct stack *s, struct error *e);
 /* A lazy box's tree is mounted over its own base, if need be now; of a full box nothing is needed. */
 int mounts_reach(struct stack *s, struct error *e);
-/* Takes all of it away again, the box that runs in it first. detach: also when it is in use (what uses it keeps it until it ends). Absent parts are
- * fine. */
+/* Takes all of it away again, the box that runs in it first. detach: also when it is in use (what uses it keeps it
+ * until it ends). Absent parts are fine. */
 int mounts_down(struct stack *s, bool detach, struct error *e);
 
 /*

@@ -10,6 +10,7 @@
  *                              /stash                        excluded entries between park and up
  *                              /access                       first touches of the running session
  *     $AGBOX_RUN_DIR/NAME/lower, tree, socket                mounts of the lower and the overlay, the daemon's socket
+ *                        /touched                            what this session touched first (fusefs/touches)
  */
 
 #include "cli/config.h"

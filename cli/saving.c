@@ -16,6 +16,8 @@
 #include <stdio.h>
 
 #define UNSETTLED_SHOWN 8
+#define BIG_FILES 64
+#define BIG_BYTES (1024u * 1024)
 #define ACCESS_ANSWER_MS 3000
 
 /* One walk: what its callbacks need. */
@@ -29,6 +31,10 @@ struct walking {
     int project, home, merged; /* where the live files are; merged: of an overlay, both */
     bool saw_secret;
     json_t *unsettled; /* files that may be torn */
+    change_each next;
+    void *next_arg;
+    char *big[BIG_FILES]; /* written in this session */
+    size_t big_count;
 };
 
 #define WALKING_NONE(stack_, config_)                                                                                  \
@@ -136,6 +142,26 @@ static int plan_tidy(struct walking *w, struct error *e)
     return tidy_plan_make(w->stack->store, w->stack->name, &base->snapshot, base->tree, view_source(base), &w->plan, e);
 }
 
+/*
+ * The next session's first write to such a file copies all of it (rule O8): session logs and databases are to be here
+ * by then. In a lazy box what the upper holds is what this session wrote.
+ */
+static bool is_big_and_written(const struct change *c)
+{
+    const struct entry *n = c->entry;
+    return c->kind == CHANGE_PUT && n->type == ENTRY_FILE && n->size >= BIG_BYTES &&
+           (!c->content_known || !c->base || c->base->size != n->size || c->base->mtime_ns != n->mtime_ns);
+}
+
+static int note_big(void *arg, const struct change *c, struct error *e)
+{
+    struct walking *w = arg;
+    _cleanup_(buf_release) struct buf path = { 0 };
+    if (w->big_count < BIG_FILES && is_big_and_written(c) && key_to_path(c->key, &path) == 0)
+        w->big[w->big_count++] = mem_strdup(buf_string(&path));
+    return w->next(w->next_arg, c, e);
+}
+
 /* The first step behind the walker: *ret_arg is for the one that is returned. */
 static change_each first_step(struct walking *w, void **ret_arg)
 {
@@ -158,7 +184,6 @@ static change_each first_step(struct walking *w, void **ret_arg)
 static int walk_upper(struct walking *w, const struct exclude *rules, struct walk_stats *stats, struct error *e)
 {
     _cleanup_close_ int upper = -1;
-    void *arg;
     int r = saving_open_upper(w->stack, &upper, &w->merged, e);
     if (r < 0)
         return r;
@@ -171,8 +196,8 @@ static int walk_upper(struct walking *w, const struct exclude *rules, struct wal
                               .live = w->config->live,
                               .excluded = on_excluded,
                               .excluded_arg = w };
-    change_each each = first_step(w, &arg);
-    return upper_run(&c, each, arg, stats, e);
+    w->next = first_step(w, &w->next_arg);
+    return upper_run(&c, note_big, w, stats, e);
 }
 
 static int walk_full(struct walking *w, const struct exclude *rules, struct walk_stats *stats, struct error *e)
@@ -252,8 +277,11 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
     int r = meta_encode(c->meta, &meta, e);
     if (r < 0)
         return r;
-    _cleanup_(buf_release) struct buf access = { 0 };
-    get_access_list(w->stack, &access);
+    _cleanup_(buf_release) struct buf touched = { 0 }, access = { 0 };
+    get_access_list(w->stack, &touched);
+    r = touched.len ? access_put_first(buf_bytes(&touched), w->big, w->big_count, &access, e) : 0;
+    if (r < 0)
+        return r;
     struct save_end end = {
         .meta = meta, .sockets = stats->sockets, .one_instant = !c->live, .access = buf_bytes(&access)
     };
@@ -287,6 +315,8 @@ static int save_walk(struct stack *s, const struct saving_config *c, const struc
     if (r == 0 && c->live)
         ui_field(s->ui, "unsettled", json_incref(w.unsettled));
     json_decref(w.unsettled);
+    for (size_t i = 0; i < w.big_count; i++)
+        free(w.big[i]);
     save_free(w.save);
     tidy_free(w.tidy);
     tidy_plan_release(&w.plan);

@@ -48,6 +48,32 @@ int access_decode(struct bytes b, char ***ret, size_t *ret_count, struct error *
     return 0;
 }
 
+static bool is_among(const char *path, char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(paths[i], path) == 0)
+            return true;
+    return false;
+}
+
+int access_put_first(struct bytes list, char *const *first, size_t count, struct buf *to, struct error *e)
+{
+    char **old;
+    size_t old_count, all_count = count;
+    int r = access_decode(list, &old, &old_count, e);
+    if (r < 0)
+        return r;
+    _cleanup_free_ char **all = mem_new(count + old_count + 1, sizeof(*all));
+    for (size_t i = 0; i < count; i++)
+        all[i] = first[i];
+    for (size_t i = 0; i < old_count; i++)
+        if (!is_among(old[i], first, count))
+            all[all_count++] = old[i];
+    access_encode(all, all_count, to);
+    access_free(old, old_count);
+    return 0;
+}
+
 void access_free(char **paths, size_t count)
 {
     for (size_t i = 0; i < count; i++)

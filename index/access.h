@@ -16,6 +16,8 @@
 
 /* Paths behind ACCESS_PATHS_MAX, or behind ACCESS_MAX bytes, are left out: the list is a hint. */
 void access_encode(char *const *paths, size_t count, struct buf *to);
+/* An encoded list with these paths before all others, each path once. */
+int access_put_first(struct bytes list, char *const *first, size_t count, struct buf *to, struct error *e);
 /* -EBADMSG ERROR_DAMAGED. *ret is the caller's, for access_free. */
 int access_decode(struct bytes b, char ***ret, size_t *ret_count, struct error *e);
 void access_free(char **paths, size_t count);

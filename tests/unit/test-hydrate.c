@@ -4,6 +4,7 @@
 #include "fusefs/touches.h"
 #include "index/access.h"
 #include "index/base/mem.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/twin.h"
 
 #include <errno.h>
@@ -215,11 +216,16 @@ static void first_touches_become_paths_in_order_each_once(void **state)
     key_from_path((struct bytes){ (const uint8_t *)"project/d03/f00303", 18 }, &key);
     assert_int_equal(tree_find(tree, buf_bytes(&key), &b, NULL, NULL), 0);
 
-    assert_int_equal(touches_new(tree_count(tree), &t, NULL), 0);
+    char *scratch = scratch_new(), path[300];
+    snprintf(path, sizeof(path), "%s/touched", scratch);
+    assert_int_equal(touches_new(tree_count(tree), path, "one", &t, NULL), 0);
     touches_add(t, a);
     touches_add(t, b);
     touches_add(t, a);
     touches_add(t, UINT64_MAX);
+    touches_free(t); /* its daemon dies, and the next one goes on */
+    assert_int_equal(touches_new(tree_count(tree), path, "one", &t, NULL), 0);
+    touches_add(t, b);
     assert_int_equal(touches_count(t), 2);
     assert_int_equal(touches_encode(t, tree, 100, &list, NULL), 0);
     touches_free(t);
@@ -231,6 +237,11 @@ static void first_touches_become_paths_in_order_each_once(void **state)
     assert_string_equal(paths[0], "project/d20/f02000");
     assert_string_equal(paths[1], "project/d03/f00303");
     access_free(paths, count);
+
+    assert_int_equal(touches_new(tree_count(tree), path, "another", &t, NULL), 0);
+    assert_int_equal(touches_count(t), 0);
+    touches_free(t);
+    scratch_remove(scratch);
 }
 
 int main(void)

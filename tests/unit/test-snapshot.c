@@ -229,6 +229,18 @@ static void an_access_list_keeps_its_order_and_its_bound(void **state)
     access_free(got, count);
 
     buf_clear(&bytes);
+    char *three[] = { lent("a"), lent("b"), lent("c") }, *first[] = { lent("c"), lent("new") };
+    _cleanup_(buf_release) struct buf list = { 0 };
+    access_encode(three, 3, &list);
+    assert_int_equal(access_put_first(buf_bytes(&list), first, 2, &bytes, NULL), 0);
+    assert_int_equal(access_decode(buf_bytes(&bytes), &got, &count, NULL), 0);
+    assert_int_equal(count, 4);
+    const char *now[] = { "c", "new", "a", "b" };
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(got[i], now[i]);
+    access_free(got, count);
+
+    buf_clear(&bytes);
     char *bad[] = { lent("fine"), lent("/not") };
     access_encode(bad, 2, &bytes);
     assert_int_equal(access_decode(buf_bytes(&bytes), &got, &count, NULL), -EBADMSG);
