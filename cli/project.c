@@ -74,6 +74,10 @@ int project_resolve(struct stack *s, const char *dir, char **ret, struct error *
         return error_say(e, ERROR_USAGE, -ENOTDIR, "%s is not a directory", path);
     if (!meta_path_valid(path))
         return error_say(e, ERROR_USAGE, -EINVAL, "%s cannot be a project's path", path);
+    if (!text_is_utf8(path, strlen(path))) { /* known now, not when everything has been sent */
+        error_say(e, ERROR_USAGE, -EILSEQ, "%s is not UTF-8, which a box's path must be", path);
+        return error_hint(e, "rename the directory; the names below it may be any bytes");
+    }
     int r = refuse_mounts(path, e);
     if (r == 0)
         r = refuse_own(s, path, e);

@@ -12,6 +12,8 @@ row() { # row EXIT TEXT DIR
 row 2 "No such file" "$WORK/absent"
 echo x >"$WORK/file"
 row 2 "not a directory" "$WORK/file"
+mkdir "$WORK/caf"$'\xe9'
+row 2 "is not UTF-8" "$WORK/caf"$'\xe9'
 mkdir "$WORK/mnt"
 on a mount -t tmpfs none "$WORK/mnt"
 row 2 "mount point" "$WORK/mnt"
@@ -22,6 +24,7 @@ on a umount "$project/below"; rmdir "$project/below"
 on a umount "$WORK/mnt" 2>/dev/null || on a umount "$WORK/mnt2"
 row 2 "ag-box's own" "$WORK/node/a/state"
 row 2 "ag-box's own" "$WORK"
+[ ! -e "$WORK/node/a/state/box/demo" ] && [ ! -e "$WORK/store/box" ] || fail "something was made for what was refused"
 on a ag-box track demo "$project"
 expect_exit 8 on a ag-box track other "$project"
 expect_error "demo"
