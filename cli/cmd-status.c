@@ -214,6 +214,7 @@ static int run(struct cmd_context *c, struct error *e)
     struct store_config sc;
     struct error why = { 0 };
     r = config_store(c->config, &sc, &why);
+    sc.attempts = 1; /* what cannot be reached is said at once */
     if (r == 0)
         r = store_open(&sc, &s.store, &why);
     if (r == 0)
