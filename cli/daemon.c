@@ -105,7 +105,8 @@ static int answer_status(void *arg, const json_t *request, json_t *answer, struc
     add_hydration(d, answer);
     json_object_set_new(answer, "daemon_pid", json_integer(v.daemon));
     json_object_set_new(answer, "supervisor_pid", json_integer(v.supervisor));
-    json_object_set_new(answer, "waiting_reads", json_integer((json_int_t)f.waiting_reads));
+    uint64_t waiting = f.waiting_reads > v.given_up ? f.waiting_reads - v.given_up : 0;
+    json_object_set_new(answer, "waiting_reads", json_integer((json_int_t)waiting));
     json_object_set_new(answer, "fetched_bytes", json_integer((json_int_t)f.bytes));
     json_object_set_new(answer, "fetch_requests", json_integer((json_int_t)f.gets));
     json_object_set_new(answer, "cache_bytes",

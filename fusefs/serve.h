@@ -38,7 +38,7 @@ int serve_run(struct serve *s, struct error *e);
 void serve_free(struct serve *s); /* NULL is fine */
 
 struct serve_stats {
-    unsigned waiting_reads;
+    unsigned waiting_reads, given_up; /* given_up: of those, reads of killed tasks, which nobody waits for */
     pid_t supervisor, daemon;
 };
 void serve_stats(struct serve *s, struct serve_stats *ret); /* from any thread, between new and free */

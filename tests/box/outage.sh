@@ -43,6 +43,7 @@ for pid in $(_processes_of b); do
     ! grep -qz absent-too "/proc/$pid/cmdline" || kill -KILL "$pid"
 done
 wait $second && fail "a killed read succeeded"
+until_waiting 1 # the killed one is no reader any more
 expect_exit 0 on b ag-box up demo # nothing to do
 
 expect_exit 5 on b ag-box park demo
