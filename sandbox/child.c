@@ -74,23 +74,12 @@ static _Noreturn void give_up(const struct ends *n, enum message_stage stage)
     _exit(127);
 }
 
-/* boxinit must outlive the memory's end, its children need not. */
-static void be_killable(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)!write(fd, "0", 1);
-        close(fd);
-    }
-}
-
 static _Noreturn void become(const struct child_request *q, const struct ends *n)
 {
     sigset_t none;
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     setsid();
-    be_killable();
     if (q->stdio == CHILD_TERMINAL && tty_control(n->in) < 0)
         give_up(n, MESSAGE_STAGE_BOX);
     /* All ends are above 2: boxinit keeps 0, 1 and 2 open. */

@@ -29,7 +29,7 @@ while IFS=: read -r line mark; do
     block_at "$line" >"$WORK/block"
     echo "--- on $name:"
     cat "$WORK/block"
-    on "$name" bash -eu "$WORK/block" || fail "the block at line $line of README.md"
+    on "$name" bash -eu "$WORK/block" </dev/null || fail "the block at line $line of README.md"
     count=$((count + 1))
 done < <(grep -n '^<!-- run on ' "$readme")
 [ "$count" -ge 6 ] || fail "only $count blocks were found"
