@@ -121,20 +121,24 @@ static size_t room_for_input(const struct relay *y)
     return y->replies.granted < MESSAGE_MAX ? y->replies.granted : MESSAGE_MAX;
 }
 
-static void hear_input(struct relay *y)
+static int hear_input(struct relay *y, struct error *e)
 {
     static uint8_t bytes[MESSAGE_MAX];
     size_t room = room_for_input(y);
     ssize_t n = room ? read(y->s->in, bytes, room) : -1;
     if (room == 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
-        return;
+        return 0;
     if (n > 0) {
         message_put(&y->to_box.bytes, MESSAGE_IN, bytes, (size_t)n);
         y->replies.granted -= (uint32_t)n;
-    } else { /* its end, or a terminal that is gone */
-        message_put(&y->to_box.bytes, MESSAGE_IN_END, NULL, 0);
-        y->in_ended = true;
+        return 0;
     }
+    /* A raw terminal has no end of file: it is gone. Nobody typed the ^D that an end would be in there. */
+    if (y->s->terminal >= 0)
+        return error_say(e, ERROR_INTERRUPTED, -EINTR, "the terminal is gone");
+    message_put(&y->to_box.bytes, MESSAGE_IN_END, NULL, 0);
+    y->in_ended = true;
+    return 0;
 }
 
 static int keep_time(struct relay *y, int64_t now, struct error *e)
@@ -158,13 +162,11 @@ static int lost(struct error *e)
     return error_hint(e, "what it said last is in box.log of the box's state directory"), -ECONNRESET;
 }
 
-static int hear_box(struct relay *y, struct error *e)
+static void hear_box(struct relay *y)
 {
     ssize_t n = queue_fill(&y->from_box, y->socket, MESSAGE_MAX);
-    if (n == -EAGAIN)
-        return 0;
-    y->lost = n <= 0;
-    return y->lost && !y->replies.ended && !y->replies.refused && queue_bytes(&y->from_box).len == 0 ? lost(e) : 0;
+    if (n != -EAGAIN)
+        y->lost = n <= 0;
 }
 
 /* A reader that went away ends the command as it would without us; what still comes is dropped. */
@@ -216,12 +218,12 @@ static int turn(struct relay *y, struct error *e)
     if (r == 0)
         r = keep_time(y, w.now_ns, e);
     if (r == 0 && watch_came(&w, y->in_place))
-        hear_input(y);
+        r = hear_input(y, e);
     short socket = watch_came(&w, y->socket_place);
     if (socket & POLLOUT)
         queue_flush(&y->to_box, y->socket, SIZE_MAX); /* a failure is heard when reading: a refusal may lie there */
-    if (r == 0 && (socket & (POLLIN | POLLHUP | POLLERR)))
-        r = hear_box(y, e);
+    if (socket & (POLLIN | POLLHUP | POLLERR))
+        hear_box(y);
     if (watch_came(&w, y->out_place))
         write_out(y, &y->replies.out, y->s->out);
     if (watch_came(&w, y->err_place))

@@ -126,6 +126,21 @@ def test_kill_of_attach():
     detach(t)
 
 
+def test_terminal_gone():
+    """Its window is closed: nothing is typed into the box by that."""
+    t = attach()
+    t.type("echo $((6 * 7)) $$\r")
+    shell = t.sees(r"42 (\d+)").group(1)
+    os.close(t.slave)
+    os.close(t.master)
+    assert os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1]) in (130, -signal.SIGHUP)
+    eventually(lambda: clients() == 0, "tmux sees that the terminal is gone")
+    t = attach()
+    t.type("echo $((6 * 8)) $$\r")
+    assert t.sees(r"48 (\d+)").group(1) == shell, "the shell ended with the terminal"
+    detach(t)
+
+
 def test_kill_of_tmux():
     t = attach()
     inside("kill -9 $(tmux -S /run/box/%s/tmux.sock display-message -p '#{pid}')" % NAME)

@@ -389,6 +389,18 @@ def test_terminal(box):
     assert c.wait().exit == (KILLED, 2), c.exit
 
 
+def test_job_control(box):
+    c = Client(box, "bash", "--norc", "-i", tty=True).started()
+    c.send(IN, b"sleep 1000 & jobs; kill %1; wait %1; echo s$?\n")
+    c.says(b"s143")
+    assert b"Running" in c.out and b"no job control" not in c.out and b"process group" not in c.out, c.out
+    c.send(IN, b"cat\n")
+    time.sleep(0.2)
+    c.send(IN, b"\x1a")
+    c.says(b"Stopped")
+    c.socket.close()
+
+
 def test_terminal_input_ends(box):
     c = Client(box, "sh", "-c", "cat >/dev/null; echo end", tty=True).started()
     c.send(IN, b"a line\n")
