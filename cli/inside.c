@@ -8,6 +8,7 @@
 #include "index/base/mem.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 void inside_release(struct inside *n)
 {
@@ -46,13 +47,18 @@ int inside_open(const struct config *c, struct ui *ui, const char *name, struct 
         r = stack_peek(&s, name, e);
     if (r == 0)
         r = check_here(&s, e);
-    if (r == 0 && !box_running(&s)) {
-        ui_note(ui, "%s is stopped; it is started", name);
-        r = start(c, ui, name, e);
-    }
     if (r < 0)
         return r;
-    ret->socket = place_in_run(c, name, "exec");
+    _cleanup_free_ char *socket = place_in_run(c, name, "exec");
+    bool runs = box_running(&s) != 0;
+    if (!runs)
+        ui_note(ui, "%s is stopped; it is started", name);
+    if (!runs || access(socket, F_OK) < 0) { /* a keeper without its socket: someone starts it, or stops it */
+        r = start(c, ui, name, e);
+        if (r < 0)
+            return r;
+    }
+    ret->socket = mem_steal(socket);
     ret->project = mem_strdup(s.record.path);
     return 0;
 }
