@@ -13,10 +13,16 @@ echo here >"$project/file"
 on a ag-box track demo "$project"
 box() { on a ag-box exec demo "$@"; }
 
-# A stopped box is started; then it is there.
-expect_exit 0 box -- cat file
-expect_output here
-expect_error "demo is stopped; it is started"
+# A stopped box is started, once, whoever asks; then it is there.
+for i in 1 2 3; do
+    box -- cat file >"$WORK/at-once-$i" 2>>"$WORK/starting" &
+done
+wait
+[ "$(cat "$WORK"/at-once-?)" = "here
+here
+here" ] || fail "three at once: $(cat "$WORK/starting")"
+grep -q "demo is stopped; it is started" "$WORK/starting" || fail "it is not said that the box is started"
+[ "$(on a pgrep -cf '^ag-box boxrun demo$')" = 1 ] || fail "more than one keeper"
 expect_exit 0 box -- pwd
 [ "$(cat "$WORK/output")" = "$project" ] || fail "not in the project"
 [ ! -s "$WORK/error" ] || fail "something is said of a box that runs"
