@@ -39,21 +39,6 @@ struct connection {
     int fd;
 };
 
-/* The address of a path of any length, by way of a descriptor of its directory, which ret_dir keeps open. */
-static int address(const char *path, struct sockaddr_un *ret, int *ret_dir, struct error *e)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash || strlen(slash + 1) > 64)
-        return error_say(e, ERROR_USAGE, -EINVAL, "%s cannot be a socket's path", path);
-    _cleanup_free_ char *parent = mem_copy(path, (size_t)(slash - path) + 1);
-    *ret_dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (*ret_dir < 0)
-        return error_set(e, errno == ENOENT ? ERROR_UNKNOWN : ERROR_FAILED, -errno, "open %s", parent);
-    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%.64s", *ret_dir, slash + 1);
-    return 0;
-}
-
 /* Reads up to a newline, which is taken off. -EPIPE: the end, or silence; no error text. */
 static int read_line(int fd, size_t max, int timeout_ms, struct buf *ret)
 {
@@ -206,7 +191,7 @@ static int open_listener(const char *path, int *ret, struct error *e)
 {
     struct sockaddr_un a;
     _cleanup_close_ int dir = -1;
-    int r = address(path, &a, &dir, e);
+    int r = fd_socket_address(path, &a, &dir, e);
     if (r < 0)
         return r;
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -297,7 +282,7 @@ static int connect_to(const char *path, int *ret, struct error *e)
 {
     struct sockaddr_un a;
     _cleanup_close_ int dir = -1;
-    int r = address(path, &a, &dir, e);
+    int r = fd_socket_address(path, &a, &dir, e);
     if (r < 0)
         return r;
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -2,6 +2,7 @@
 #include "sandbox/session.h"
 
 #include "index/base/clock.h"
+#include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "sandbox/replies.h"
 #include "sandbox/watch.h"
@@ -9,11 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #define QUEUE_MAX 131072 /* bytes on their way in one direction */
 #define KILL_AFTER_NS INT64_C(10000000000)
@@ -36,26 +35,23 @@ struct relay {
 
 /* --- the way there */
 
-/* By its name in its directory: an address of a socket is shorter than paths may be. */
 static int connect_to(const char *path, struct error *e)
 {
-    _cleanup_free_ char *directory = mem_strdup(path);
-    char *name = strrchr(directory, '/');
-    *name++ = '\0';
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
-    _cleanup_close_ int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct sockaddr_un at;
+    _cleanup_close_ int dir = -1;
+    int r = fd_socket_address(path, &at, &dir, e);
+    if (r < 0 && r != -ENOENT)
+        return r;
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "socket");
-    snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/%s", dir, name);
-    if (dir < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0) {
-        if (errno == ENOENT || errno == ECONNREFUSED)
-            return error_say(e, ERROR_BUSY, -ENOTCONN, "the box is not running");
-        return error_set(e, ERROR_FAILED, -errno, "connect to %s", path);
-    }
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "fcntl");
-    return mem_steal_fd(&fd);
+    if (r == 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+        r = -errno;
+    if (r == -ENOENT || r == -ECONNREFUSED)
+        return error_say(e, ERROR_BUSY, -ENOTCONN, "the box is not running");
+    if (r == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+        r = -errno;
+    return r < 0 ? error_set(e, ERROR_FAILED, r, "connect to %s", path) : mem_steal_fd(&fd);
 }
 
 static int take_signals(struct relay *y, sigset_t *ret_before, struct error *e)

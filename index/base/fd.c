@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -186,4 +187,18 @@ void fd_open_standard(void)
     while (fd >= 0 && fd <= 2);
     if (fd > 2)
         close(fd);
+}
+
+int fd_socket_address(const char *path, struct sockaddr_un *ret, int *ret_dir, struct error *e)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || strlen(slash + 1) > 64)
+        return error_say(e, ERROR_USAGE, -EINVAL, "%s cannot be a socket's path", path);
+    _cleanup_free_ char *parent = mem_copy(path, (size_t)(slash - path) + 1);
+    *ret_dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_dir < 0)
+        return error_set(e, errno == ENOENT ? ERROR_UNKNOWN : ERROR_FAILED, -errno, "open %s", parent);
+    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%.64s", *ret_dir, slash + 1);
+    return 0;
 }

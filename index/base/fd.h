@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/un.h>
 
 /* Reads exactly len bytes at off. -EIO (ERROR_DAMAGED) if the file ends before. */
 int fd_pread_all(int fd, void *data, size_t len, uint64_t off, struct error *e);
@@ -34,6 +35,10 @@ int fd_open_beneath(int dir, const char *path, int flags, unsigned mode);
 
 /* Opens /dev/null in place of each of 0, 1 and 2 that is closed: what is opened later is then never taken for them. */
 void fd_open_standard(void);
+
+/* A socket's address for a path of any length, by way of a descriptor of its directory: ret_dir, the caller's to close,
+ * stays open as long as the address is used. -ENOENT ERROR_UNKNOWN: there is no such directory. */
+int fd_socket_address(const char *path, struct sockaddr_un *ret, int *ret_dir, struct error *e);
 
 /* Writes all len bytes. -EIO if the kernel takes none. */
 int fd_write_all(int fd, const void *data, size_t len, struct error *e);
