@@ -26,6 +26,7 @@ static void replies(uint8_t asked, const struct message_exit *x, struct buf *b)
     }
     message_put_u32(b, MESSAGE_STARTED, 17);
     message_put(b, MESSAGE_OUT, "out\n", 4);
+    message_put_u32(b, MESSAGE_MORE, 300);
     if (!(asked & 1))
         message_put(b, MESSAGE_ERR, "err\n", 4);
     message_put_exit(b, x);
