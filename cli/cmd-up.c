@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow.h"
+#include "cli/placing.h"
 #include "index/base/mem.h"
 #include "index/base/together.h"
 
 #include <errno.h>
-#include <string.h>
 
 static int unlock(void *arg, struct error *e)
 {
@@ -54,13 +54,12 @@ static int up(struct stack *s, struct flow_up_options *o, struct error *e)
 static int run(struct cmd_context *c, struct error *e)
 {
     const struct cmd_options *o = &c->options;
-    if (o->node && strcmp(o->node, c->config->node) != 0) {
-        error_say(e, ERROR_USAGE, -ENOTSUP, "up on another node (%s) is not built yet: this node is %s", o->node,
-                  c->config->node);
-        return error_hint(e, "run ag-box up %s on %s", c->arguments[0], o->node);
-    }
+    bool done = false;
+    int r = placing_elsewhere(c, &done, e);
+    if (r < 0 || done)
+        return r;
     _cleanup_(stack_close) struct stack s = STACK_NONE;
-    int r = stack_open(&s, c->config, c->ui, e);
+    r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
         r = stack_connect(&s, e);
     if (r == 0)
@@ -83,7 +82,8 @@ const struct cmd cmd_up = {
     .details = "Returns when the project's path can be read; content follows on demand and in the background.",
     .arguments_min = 1,
     .arguments_max = 1,
-    .options = { { "node", CMD_TEXT, CMD_OPTION(node), "NODE", "on that node (only this one for now)" },
+    .options = { { "node", CMD_TEXT, CMD_OPTION(node), "NODE", "on that node of the nodes file" },
+                 { "local", CMD_FLAG, CMD_OPTION(local), NULL, "on this node, whatever the others have" },
                  { "force", CMD_FLAG, CMD_OPTION(force), NULL, "take over a lease that another node still holds" },
                  { "full", CMD_FLAG, CMD_OPTION(full), NULL, "fetch everything into plain directories first" },
                  { "from", CMD_TEXT, CMD_OPTION(from), "ID", "with project and home of this snapshot or fork" },

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ENV_FILE_MAX (64u * 1024)
+#define FILE_MAX (64u * 1024)
 
 enum value_kind { VALUE_TEXT, VALUE_NAME, VALUE_SIZE, VALUE_SECONDS, VALUE_SWITCH, VALUE_ROLE };
 
@@ -148,31 +148,39 @@ static int refuse_loose_mode(const char *path, struct error *e)
         return 0;
     if ((st.st_mode & 077) == 0)
         return 0;
-    error_say(e, ERROR_USAGE, -EPERM, "%s: others can read or write it (mode %04o), and it holds secrets", path,
+    error_say(e, ERROR_USAGE, -EPERM, "%s: others can read or write it (mode %04o), which only its owner may", path,
               (unsigned)st.st_mode & 07777);
     error_hint(e, "chmod 600 %s", path);
     return -EPERM;
 }
 
-static int load_file(struct config *c, struct error *e)
+int config_read(const char *directory, const char *name, struct buf *ret, struct error *e)
 {
-    _cleanup_free_ char *path = mem_printf("%s/env", c->config_dir);
+    _cleanup_free_ char *path = mem_printf("%s/%s", directory, name);
+    buf_clear(ret);
     if (access(path, F_OK) < 0)
         return 0;
     int r = refuse_loose_mode(path, e);
     if (r < 0)
         return r;
-
-    _cleanup_(buf_release) struct buf text = { 0 };
-    r = fd_read_file(AT_FDCWD, path, ENV_FILE_MAX, &text, e);
+    r = fd_read_file(AT_FDCWD, path, FILE_MAX, ret, e);
     if (r < 0) {
         if (e)
             e->kind = ERROR_USAGE;
         return r;
     }
-    if (memchr(text.data, 0, text.len))
+    if (memchr(buf_string(ret), 0, ret->len))
         return error_say(e, ERROR_USAGE, -EINVAL, "%s: holds a NUL byte", path);
+    return 0;
+}
 
+static int load_file(struct config *c, struct error *e)
+{
+    _cleanup_free_ char *path = mem_printf("%s/env", c->config_dir);
+    _cleanup_(buf_release) struct buf text = { 0 };
+    int r = config_read(c->config_dir, "env", &text, e);
+    if (r < 0)
+        return r;
     unsigned number = 0;
     char *rest = (char *)(uintptr_t)buf_string(&text);
     for (char *line; (line = strsep(&rest, "\n"));) {

@@ -9,6 +9,7 @@
  * process environment win. Strings live as long as the config.
  */
 
+#include "index/base/buf.h"
 #include "index/base/error.h"
 #include "sync/store.h"
 
@@ -30,5 +31,8 @@ struct config {
 
 int config_load(struct config **ret, struct error *e);
 void config_free(struct config *c);
+/* A file of the configuration directory, whole; absent: no bytes. ERROR_USAGE: others can read or write it, it is too
+ * long, or holds a NUL. */
+int config_read(const char *directory, const char *name, struct buf *ret, struct error *e);
 /* -EINVAL ERROR_USAGE when a setting that every store needs is missing; the hint says where to put it. */
 int config_store(const struct config *c, struct store_config *ret, struct error *e);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct ui {
-    bool json, terminal;
+    bool json, terminal, passed_on;
     const char *json_file;
     int success, failure; /* exit codes; failure 0: the kind's own */
     json_t *result;
@@ -286,13 +286,19 @@ static void print_error(const struct error *e)
         fprintf(stderr, "hint: %s\n", hint);
 }
 
+void ui_passed_on(struct ui *ui, int code)
+{
+    ui->passed_on = true;
+    ui->success = code;
+}
+
 int ui_end(struct ui *ui, int r, const struct error *e)
 {
     struct error unwritten = { 0 };
     ui_progress_end(ui);
     if (r < 0 && !ui->json)
         print_error(e);
-    if (ui->json || ui->json_file) {
+    if ((ui->json || ui->json_file) && !(r >= 0 && ui->passed_on)) {
         _cleanup_free_ char *line = json_line(ui, r, e);
         if (!ui->json_file) {
             fputs(line, stdout);

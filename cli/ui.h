@@ -54,5 +54,8 @@ void ui_phase(struct ui *ui, const char *name, int64_t nanoseconds);
 /* Asks on the terminal for a typed word; false when stdin is no terminal or the answer differs. */
 bool ui_confirm(struct ui *ui, const char *question, const char *word);
 
+/* The result is another program's, which has printed it and ended with code: ui_end prints none, and returns code. */
+void ui_passed_on(struct ui *ui, int code);
+
 /* Prints what is left to print; returns the exit code. r: what run returned, e: its error when r < 0. */
 int ui_end(struct ui *ui, int r, const struct error *e);

@@ -70,6 +70,24 @@ printf 'BOX_\0NODE=x\n' >>"$config"
 row 2 "NUL" a ag-box ls
 cat "$WORK/env" >"$config"
 
+others="$WORK/node/a/config/nodes"
+bad_node() { # bad_node TEXT LINE
+    (umask 077; printf '# a comment\na local\n%s\n' "$2" >"$others")
+    row 2 "$others:3: $1" a ag-box up demo
+}
+bad_node "not a line of two words" b
+bad_node "not a line of two words" "b beta gamma"
+bad_node "'../b' is not a name" "../b beta"
+bad_node "'-oProxyCommand=x' is nothing that ssh could be given" "b -oProxyCommand=x"
+bad_node "node a has a line already" "a local"
+bad_node "b is not this node: it is a" "b local"
+chmod 666 "$others"
+row 2 "$others: others can read or write it (mode 0666)" a ag-box up demo
+expect_error "chmod 600 $others"
+rm "$others"
+row 2 "no node b in $others (this node is a)" a ag-box up demo --node b
+row 2 "this node is a, not b" a ag-box up demo --node b --local
+
 # --- names
 for name in .. . a/b ../x "a..b" globals -x "" $'a\nb' $'\033[2Jx' $'a\x7f' "$(printf 'x%.0s' {1..64})"; do
     row 2 "" a ag-box track -- "$name" "$project"

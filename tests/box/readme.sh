@@ -18,6 +18,10 @@ mkdir -m 700 "$WORK/config"
 (umask 077; block_at "$at" >"$WORK/config/env")
 expect_exit 0 on laptop env AGBOX_CONFIG_DIR="$WORK/config" BOX_STORE="file://$WORK/store" ag-box status
 expect_output "node: laptop"
+at=$(grep -nx '<!-- nodes -->' "$readme" | cut -d : -f 1)
+(umask 077; block_at "$at" >"$WORK/config/nodes")
+expect_exit 4 on laptop env AGBOX_CONFIG_DIR="$WORK/config" BOX_STORE="file://$WORK/store" BOX_PASSWORD="correct horse" \
+    ag-box up nobody
 
 for name in laptop server; do
     on "$name" mount -t tmpfs -o mode=700 none /root # the README's paths are below it

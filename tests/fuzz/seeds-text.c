@@ -161,6 +161,25 @@ static void environments(void (*write)(const char *fuzzer, const char *name, str
     write("config", "zero", (struct bytes){ (const uint8_t *)"BOX_NODE=a\0b\n", 13 });
 }
 
+static void nodes(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
+{
+    static const struct text_seed seeds[] = {
+        { "three", "# mine\na local\nb\tbeta # by name\n\nc root@10.0.0.3\r\n" },
+        { "no-name", "../a beta\n" },
+        { "no-alias", "b\n" },
+        { "option", "b -oProxyCommand=x\n" },
+        { "bytes", "b b\xff\n" },
+        { "twice", "b x\nb y\n" },
+        { "other-local", "b local\n" },
+        { "self-remote", "a beta\n" },
+        { "words", "b x y\n" },
+        { "memory", "MemTotal:       32759 kB\nMemAvailable:   12345 kB\nBuffers: 1 kB\n" },
+        { "no-unit", "MemAvailable: 12345\n" },
+        { "too-much", "MemAvailable: 99999999999999999999 kB\n" },
+    };
+    write_texts(write, "nodes", seeds, sizeof(seeds) / sizeof(seeds[0]));
+}
+
 static void small(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
 {
     static const struct text_seed seeds[] = {
@@ -201,5 +220,6 @@ void seeds_text(void (*write)(const char *fuzzer, const char *name, struct bytes
     names(write);
     mounts(write);
     environments(write);
+    nodes(write);
     small(write);
 }
