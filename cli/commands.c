@@ -23,8 +23,10 @@ const struct cmd *const cmd_table[] = {
     &cmd_check,
     &cmd_prune,
     &cmd_drop,
+    &cmd_doctor,
 
     &cmd_debug,
+    &cmd_resume,
     &cmd_boxfs,
     &cmd_boxfs_serve,
     &cmd_boxrun,

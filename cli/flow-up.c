@@ -4,6 +4,7 @@
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "cli/project.h"
+#include "cli/tools.h"
 #include "fusefs/joins.h"
 #include "fusefs/overlay.h"
 #include "index/base/clock.h"
@@ -201,6 +202,10 @@ static void tell(struct going_up *u, const struct snapshot *n)
     text_time(time, n->time_ns);
     ui_field_text(ui, "time", time);
     ui_field_integer(ui, "age_ms", age_ns > 0 ? age_ns / 1000000 : 0);
+    struct meta meta = { 0 };
+    if (view_meta(n, &meta, NULL) == 0)
+        tools_warn(u->stack->config, &meta, ui);
+    meta_release(&meta);
 }
 
 /* Steps 6 to 8. */

@@ -4,6 +4,7 @@
 #include "cli/interrupt.h"
 #include "cli/pending.h"
 #include "cli/place.h"
+#include "cli/tools.h"
 #include "fusefs/control.h"
 #include "index/access.h"
 #include "index/base/fd.h"
@@ -273,8 +274,14 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
         snprintf(c->meta->pin, sizeof(c->meta->pin), "%s", w->stack->config->node);
         ret->pinned = true;
     }
-    _cleanup_free_ char *meta = NULL;
+    _cleanup_free_ char *meta = NULL, *with_tools = NULL;
     int r = meta_encode(c->meta, &meta, e);
+    if (r < 0)
+        return r;
+    struct tools tools;
+    tools_look(w->stack->config, &tools);
+    tools_record(&tools, c->meta); /* other tools alone are no reason for a snapshot */
+    r = meta_encode(c->meta, &with_tools, e);
     if (r < 0)
         return r;
     _cleanup_(buf_release) struct buf touched = { 0 }, access = { 0 };
@@ -282,9 +289,11 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
     r = touched.len ? access_put_first(buf_bytes(&touched), w->big, w->big_count, &access, e) : 0;
     if (r < 0)
         return r;
-    struct save_end end = {
-        .meta = meta, .sockets = stats->sockets, .one_instant = !c->live, .access = buf_bytes(&access)
-    };
+    struct save_end end = { .meta = meta,
+                            .meta_then = with_tools,
+                            .sockets = stats->sockets,
+                            .one_instant = !c->live,
+                            .access = buf_bytes(&access) };
     r = save_finish(w->save, &end, &ret->snapshot, &ret->changed, &ret->stats, e);
     ret->id = ret->snapshot.id;
     ret->sockets = stats->sockets;

@@ -57,51 +57,83 @@ static void look_here(const char *self, struct scheduler_candidate *ret)
                     scheduler_meminfo(buf_bytes(&text), &ret->available) == 0;
 }
 
-static void judge(const struct nodes_entry *entry, struct program_call *call, struct scheduler_candidate *ret,
-                  struct ui *ui)
-{
-    char why[128] = "its /proc/meminfo makes no sense";
-    ret->name = entry->name;
-    ret->answered = call->code == 0 && scheduler_meminfo(buf_bytes(&call->output), &ret->available) == 0;
-    if (call->code != 0)
-        program_complaint(call, why);
-    if (!ret->answered)
-        ui_warn(ui, "node %s (ssh %s) is left out: %s", entry->name, entry->alias, why);
-    program_release(call);
-}
-
-const struct nodes_entry *scheduler_look(const struct nodes *n, const char *self, struct ui *ui)
-{
-    const struct nodes_entry *others[NODES_MAX];
+/* The other nodes, asked all at once. */
+struct probing {
+    const struct nodes_entry *nodes[NODES_MAX];
     const char *argv[NODES_MAX][8];
     struct program_call calls[NODES_MAX];
-    struct scheduler_candidate c[NODES_MAX + 1];
-    size_t count = 0;
+    size_t count;
+};
+
+static void probe(const struct nodes *n, struct probing *p)
+{
+    p->count = 0;
     for (size_t i = 0; i < n->count; i++) {
         const char *alias = n->entries[i].alias;
         const char *words[] = { "ssh", "-oBatchMode=yes", "-oConnectTimeout=3", "--", alias, "cat", "/proc/meminfo",
                                 NULL };
         if (!*alias)
             continue;
-        memcpy(argv[count], words, sizeof(words));
-        calls[count] = (struct program_call){ .argv = argv[count] };
-        others[count++] = &n->entries[i];
+        memcpy(p->argv[p->count], words, sizeof(words));
+        p->calls[p->count] = (struct program_call){ .argv = p->argv[p->count] };
+        p->nodes[p->count++] = &n->entries[i];
     }
-    if (count == 0)
-        return NULL;
-    program_ask(calls, count, ANSWER_MS);
-    for (size_t i = 0; i < count; i++)
-        judge(others[i], &calls[i], &c[i], ui);
-    look_here(self, &c[count]);
-    const char *name = scheduler_pick(c, count + 1, "", self);
-    for (size_t i = 0; i < count; i++)
-        if (others[i]->name == name) {
+    program_ask(p->calls, p->count, ANSWER_MS);
+}
+
+/* why: of no answer. */
+static void judge(struct probing *p, size_t i, struct scheduler_candidate *ret, char why[128])
+{
+    struct program_call *call = &p->calls[i];
+    ret->name = p->nodes[i]->name;
+    ret->answered = call->code == 0 && scheduler_meminfo(buf_bytes(&call->output), &ret->available) == 0;
+    if (call->code != 0)
+        program_complaint(call, why);
+    else
+        snprintf(why, 128, "its /proc/meminfo makes no sense");
+    program_release(call);
+}
+
+const struct nodes_entry *scheduler_look(const struct nodes *n, const char *self, struct ui *ui)
+{
+    struct probing p;
+    struct scheduler_candidate c[NODES_MAX + 1];
+    probe(n, &p);
+    for (size_t i = 0; i < p.count; i++) {
+        char why[128];
+        judge(&p, i, &c[i], why);
+        if (!c[i].answered)
+            ui_warn(ui, "node %s (ssh %s) is left out: %s", c[i].name, p.nodes[i]->alias, why);
+    }
+    look_here(self, &c[p.count]);
+    const char *name = scheduler_pick(c, p.count + 1, "", self);
+    for (size_t i = 0; i < p.count; i++)
+        if (c[i].name == name) {
             char size[16];
             text_size(size, c[i].available);
             ui_note(ui, "on %s, where most memory is available: %s", name, size);
-            return others[i];
+            return p.nodes[i];
         }
     return NULL;
+}
+
+size_t scheduler_missing(const struct nodes *n, char to[256])
+{
+    struct probing p;
+    size_t count = 0, at = 0;
+    to[0] = '\0';
+    probe(n, &p);
+    for (size_t i = 0; i < p.count; i++) {
+        struct scheduler_candidate c;
+        char why[128];
+        judge(&p, i, &c, why);
+        if (c.answered)
+            continue;
+        count++;
+        if (at < 256)
+            at += (size_t)snprintf(to + at, 256 - at, "%s%s (%s)", at ? ", " : "", c.name, why);
+    }
+    return count;
 }
 
 int scheduler_up_there(const struct nodes_entry *there, const char *const *options, struct ui *ui, struct error *e)

@@ -29,6 +29,9 @@ int scheduler_meminfo(struct bytes text, uint64_t *ret);
 /* The node on which most memory is available now; NULL: this one. Says who does not answer. */
 const struct nodes_entry *scheduler_look(const struct nodes *n, const char *self, struct ui *ui);
 
+/* How many of the others do not answer; to: which, and why. */
+size_t scheduler_missing(const struct nodes *n, char to[256]);
+
 /* `ag-box up options…` on another node. Its output is the command's, and so is its exit code (ui_passed_on).
  * -EHOSTUNREACH: ssh did not get there. */
 int scheduler_up_there(const struct nodes_entry *there, const char *const *options, struct ui *ui, struct error *e);

@@ -6,6 +6,8 @@
 # e2fsprogs: chattr, with which quickstart cleans up behind itself; a minimal Debian 13 lacks it.
 PACKAGES_BUILD="gcc libc6-dev meson ninja-build pkg-config git fuse3 libfuse3-dev libcurl4-openssl-dev libsodium-dev libzstd-dev
 libsqlite3-dev libjansson-dev libexpat1-dev libseccomp-dev uthash-dev scdoc e2fsprogs"
+# What it runs with, beside what it is linked to.
+PACKAGES_RUN="bubblewrap tmux fuse3 openssh-client procps util-linux"
 PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sqlite3 bubblewrap tmux util-linux
 mount procps psmisc iproute2 make patch"
 # Where Debian has them: the formatter's version is fixed.

@@ -67,7 +67,8 @@ static int make_tmux(int etc, const char *name, const char *node, struct error *
                "set -g status-left '[box:%s@%s] '\n"
                "set -g history-limit 50000\n"
                "set -s escape-time 20\n"
-               "set -g focus-events on\n",
+               "set -g focus-events on\n"
+               "source-file -q /etc/box/tmux.conf\n", /* the node's own, which a box sees with /etc */
                name, node);
     return write_text(etc, "tmux.conf", &text, e);
 }

@@ -410,7 +410,7 @@ static void describe(const struct save *s, const struct save_end *end, struct sn
     n->bytes = (uint64_t)s->totals.bytes;
     n->skipped_sockets = end->sockets;
     n->one_instant = end->one_instant;
-    n->meta = mem_strdup(end->meta);
+    n->meta = mem_strdup(end->meta_then ? end->meta_then : end->meta);
 }
 
 /* A commit would make it the line: what no reader takes never gets so far. */

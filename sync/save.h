@@ -35,7 +35,8 @@ struct save_config {
 
 /* What is known only when the walk is over. */
 struct save_end {
-    const char *meta; /* JSON */
+    const char *meta; /* JSON; another one than the parent's makes a new snapshot */
+    const char *meta_then; /* what a new snapshot gets, if that is more; NULL: meta */
     uint64_t sockets; /* skipped by the walker */
     bool one_instant;
     struct bytes access; /* encoded access list; empty: the base's is kept */
