@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/box.h"
 #include "cli/mounts.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 
 #include <errno.h>
 
-static void tell(struct stack *s, const struct saved *saved)
+static void tell(struct stack *s, const struct saved *saved, const struct still *still)
 {
-    char id[SNAPSHOT_ID_TEXT], size[16];
+    char id[SNAPSHOT_ID_TEXT], size[16], held[16];
     snapshot_id_text(&saved->id, id);
     text_size(size, saved->stats.sent_bytes);
     ui_field_text(s->ui, "snapshot", id);
     ui_field(s->ui, "changed", json_boolean(saved->changed));
     ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
-    if (saved->changed)
+    ui_field(s->ui, "one_instant", json_boolean(still->one_instant));
+    ui_field_integer(s->ui, "frozen_ms", still->held_ns / 1000000);
+    text_duration(held, (uint64_t)still->held_ns / 1000000);
+    if (saved->changed && still->one_instant)
+        ui_line(s->ui, "%s: snapshot %.8s, %s sent (of one instant; the box was still for %s)", s->name, id, size,
+                held);
+    else if (saved->changed)
         ui_line(s->ui, "%s: snapshot %.8s, %s sent (files were read one by one, not at one instant)", s->name, id,
                 size);
     else
@@ -41,6 +48,7 @@ static int save(struct stack *s, struct lease *l, struct error *e)
         return r;
     struct meta meta = { 0 };
     struct saved saved = { 0 };
+    _cleanup_(still_end) struct still still = STILL_NONE;
     r = view_meta(&parent.snapshot, &meta, e);
     if (r == 0) {
         struct saving_config c = { .live = true,
@@ -51,12 +59,17 @@ static int save(struct stack *s, struct lease *l, struct error *e)
                                    .base = s->record.full ? &parent : &base,
                                    .epoch = s->record.epoch };
         c.rules_changed = strcmp(c.base->snapshot.meta, parent.snapshot.meta) != 0;
-        r = saving_run(s, &c, &saved, e);
+        if (box_running(s)) {
+            c.still = &still;
+            r = saving_send(s, &c, e);
+        }
+        if (r == 0)
+            r = saving_run(s, &c, &saved, e);
     }
     if (r == 0 && saved.changed)
         r = commit(s, l, &saved, &meta, e);
     if (r == 0)
-        tell(s, &saved);
+        tell(s, &saved, &still);
     saved_release(&saved);
     meta_release(&meta);
     return r;

@@ -30,7 +30,7 @@ struct walking {
     struct tidy_plan plan;
     struct tidy *tidy;         /* NULL: nothing is written anew */
     int project, home, merged; /* where the live files are; merged: of an overlay, both */
-    bool saw_secret;
+    bool saw_secret, content_only;
     json_t *unsettled; /* files that may be torn */
     change_each next;
     void *next_arg;
@@ -245,9 +245,10 @@ static int open_save(struct walking *w, struct error *e)
         .node = s->config->node,
         .incarnation = s->record.incarnation,
         .epoch = c->epoch,
-        .unsettled = c->live ? on_unsettled : NULL,
+        .unsettled = c->live && !w->content_only ? on_unsettled : NULL,
         .unsettled_arg = w,
         .all_metadata = w->plan.metadata,
+        .content_only = w->content_only,
     };
     keys_cutting(&s->keys, s->name, &sc.cut_key);
     return save_new(&sc, &w->save, e);
@@ -265,6 +266,15 @@ static void get_access_list(struct stack *s, struct buf *ret)
     if (r == 0 && json_is_true(json_object_get(answer, "written")))
         fd_read_file(s->box_dir, "access", ACCESS_MAX, ret, NULL);
     json_decref(answer);
+}
+
+/* Who is not in the box may have written all the same. */
+static bool is_one_instant(struct walking *w)
+{
+    struct still *still = w->config->still;
+    if (still && json_array_size(w->unsettled) > 0)
+        still->one_instant = false;
+    return !w->config->live || (still && still->one_instant);
 }
 
 static int finish(struct walking *w, const struct walk_stats *stats, struct saved *ret, struct error *e)
@@ -292,7 +302,7 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
     struct save_end end = { .meta = meta,
                             .meta_then = with_tools,
                             .sockets = stats->sockets,
-                            .one_instant = !c->live,
+                            .one_instant = is_one_instant(w),
                             .access = buf_bytes(&access) };
     r = save_finish(w->save, &end, &ret->snapshot, &ret->changed, &ret->stats, e);
     ret->id = ret->snapshot.id;
@@ -301,10 +311,30 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
     return r;
 }
 
+/* Without it the snapshot is none of one instant, which it says. */
+static void hold(struct stack *s, struct still *still)
+{
+    struct error why = { 0 };
+    if (still && still_begin(s, still, &why) < 0)
+        ui_warn(s->ui, "%s writes on while it is read: %s", s->name, why.text);
+}
+
+static int walk(struct walking *w, const struct exclude *rules, struct walk_stats *stats, struct error *e)
+{
+    struct still *still = w->content_only ? NULL : w->config->still;
+    hold(w->stack, still);
+    int r = w->stack->record.upper[0] ? walk_upper(w, rules, stats, e) : walk_full(w, rules, stats, e);
+    if (still)
+        still_end(still);
+    return r;
+}
+
+/* ret: NULL: content only. */
 static int save_walk(struct stack *s, const struct saving_config *c, const struct exclude *rules, struct saved *ret,
                      struct error *e)
 {
     struct walking w = WALKING_NONE(s, c);
+    w.content_only = !ret;
     struct walk_stats stats = { 0 };
     w.unsettled = json_array();
     expect_bytes(&w);
@@ -314,11 +344,11 @@ static int save_walk(struct stack *s, const struct saving_config *c, const struc
     if (r == 0)
         r = journal_stat_begin(s->journal, e);
     if (r == 0) {
-        r = s->record.upper[0] ? walk_upper(&w, rules, &stats, e) : walk_full(&w, rules, &stats, e);
+        r = walk(&w, rules, &stats, e);
         if (r == 0 && w.tidy)
             r = tidy_finish(w.tidy, e);
         if (r == 0)
-            r = finish(&w, &stats, ret, e);
+            r = ret ? finish(&w, &stats, ret, e) : save_content_end(w.save, e);
         r = journal_stat_end(s->journal, r, e);
     }
     if (r == 0 && c->live)
@@ -332,6 +362,17 @@ static int save_walk(struct stack *s, const struct saving_config *c, const struc
     mem_closep(&w.project);
     mem_closep(&w.home);
     mem_closep(&w.merged);
+    return r;
+}
+
+int saving_send(struct stack *s, const struct saving_config *c, struct error *e)
+{
+    struct exclude *rules;
+    int r = saving_rules(c->meta, &rules, e);
+    if (r == 0)
+        r = save_walk(s, c, rules, NULL, e);
+    exclude_free(rules);
+    ui_progress_end(s->ui);
     return r;
 }
 

@@ -8,6 +8,7 @@
  * touched.
  */
 
+#include "cli/still.h"
 #include "cli/view.h"
 #include "index/exclude.h"
 #include "index/meta.h"
@@ -15,6 +16,7 @@
 
 struct saving_config {
     bool live;           /* others may write meanwhile: "not one instant"; what never holds still is named (rule V1) */
+    struct still *still; /* the box is held while the tree is walked, and it says how that went; NULL: not */
     const char *project; /* full: the directory to walk (the project's path, or where it was moved aside) */
     struct meta *meta;   /* of the new snapshot; gets its pin when an .auth-secret is seen (rule T4) */
     const struct tidy_plan *avoid; /* packs that the new snapshot is not to refer to; NULL: none */
@@ -36,6 +38,8 @@ struct saved {
 
 /* A record with an upper is walked as an overlay, otherwise the plain directories are. */
 int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret, struct error *e);
+/* Content alone, ahead of a walk that counts: that one need not read it again, nor wait until it is sent (rule V1). */
+int saving_send(struct stack *s, const struct saving_config *c, struct error *e);
 void saved_release(struct saved *s);
 
 /* The rules of meta for a walker; NULL in *ret is "no rules". */

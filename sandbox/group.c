@@ -76,13 +76,25 @@ static char *locate(pid_t pid, bool v2)
     return path ? mem_printf("%s%s", mount, path) : NULL;
 }
 
-/* Empty ones only: rmdir(2) of a group with anything in it fails. */
+/* The keepers of one name in one pid namespace (tests have many) have groups that begin alike. */
+static char *name_prefix(const char *name, pid_t keeper)
+{
+    char link[64];
+    struct stat st;
+    snprintf(link, sizeof(link), "/proc/%d/ns/pid", (int)keeper);
+    return mem_printf(PREFIX "%s.%llu.", name, stat(link, &st) == 0 ? (unsigned long long)st.st_ino : 0);
+}
+
 static void sweep(const char *parent, const char *prefix)
 {
     DIR *d = opendir(parent);
-    for (struct dirent *n; d && (n = readdir(d));)
-        if (strncmp(n->d_name, prefix, strlen(prefix)) == 0)
-            unlinkat(dirfd(d), n->d_name, AT_REMOVEDIR);
+    for (struct dirent *n; d && (n = readdir(d));) {
+        if (strncmp(n->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        pid_t keeper = (pid_t)strtol(n->d_name + strlen(prefix), NULL, 10);
+        if (keeper > 0 && kill(keeper, 0) < 0 && errno == ESRCH)
+            unlinkat(dirfd(d), n->d_name, AT_REMOVEDIR); /* fails while anything is in it */
+    }
     if (d)
         closedir(d);
 }
@@ -92,7 +104,7 @@ static char *make_one(const char *name, bool v2)
     _cleanup_free_ char *parent = locate(getpid(), v2);
     if (!parent)
         return NULL;
-    _cleanup_free_ char *prefix = mem_printf(PREFIX "%s.", name);
+    _cleanup_free_ char *prefix = name_prefix(name, getpid());
     sweep(parent, prefix);
     char *path = mem_printf("%s/%s%d", parent, prefix, (int)getpid());
     if (mkdir(path, 0755) == 0 || errno == EEXIST)
@@ -134,20 +146,22 @@ void group_remove(struct group *g)
     group_release(g);
 }
 
-/* NULL unless it is one that group_make made. */
-static char *locate_ours(pid_t pid, bool v2)
+static char *find_one(const char *name, pid_t keeper, bool v2)
 {
-    char *path = locate(pid, v2);
-    const char *last = path ? strrchr(path, '/') : NULL;
-    if (last && strncmp(last + 1, PREFIX, strlen(PREFIX)) == 0)
+    _cleanup_free_ char *parent = locate(keeper, v2);
+    if (!parent)
+        return NULL;
+    _cleanup_free_ char *prefix = name_prefix(name, keeper);
+    char *path = mem_printf("%s/%s%d", parent, prefix, (int)keeper);
+    if (access(path, F_OK) == 0)
         return path;
     free(path);
     return NULL;
 }
 
-int group_of(pid_t pid, struct group *ret, struct error *e)
+int group_find(const char *name, pid_t keeper, struct group *ret, struct error *e)
 {
-    struct group g = { .v2 = locate_ours(pid, true), .v1 = locate_ours(pid, false) };
+    struct group g = { .v2 = find_one(name, keeper, true), .v1 = find_one(name, keeper, false) };
     if (!g.v2 && !g.v1)
         return error_say(e, ERROR_FAILED, -ENOENT, "no freezer: neither cgroup v2 nor v1's can be used here");
     *ret = g;

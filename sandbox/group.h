@@ -18,13 +18,13 @@ struct group {
     char *v2, *v1; /* directories; NULL: none */
 };
 
-/* Makes "ag-box-NAME.PID" in each hierarchy, as far as that can be done, and takes away empty ones of earlier keepers. */
+/* Makes the keeper's, as far as that can be done, and takes away those of keepers that were killed. */
 void group_make(const char *name, struct group *ret);
 void group_enter(const struct group *g);  /* the calling process, which may have been forked: no memory is allocated */
 void group_remove(struct group *g);       /* it must be empty; frees */
 
-/* Of any process: where it is. The first that is there of v2 and v1. -ENOENT ERROR_FAILED: it is in no group of ours. */
-int group_of(pid_t pid, struct group *ret, struct error *e);
+/* Of a box that runs. -ENOENT ERROR_FAILED: it has none. */
+int group_find(const char *name, pid_t keeper, struct group *ret, struct error *e);
 void group_release(struct group *g);
 
 /*

@@ -39,6 +39,7 @@ struct save {
     struct buf base_links; /* the encoded groups of the base, to see whether they changed */
     struct pending *first, **last;
     size_t queued;
+    bool sent; /* content was read */
     struct totals totals;
 };
 
@@ -200,7 +201,7 @@ static int apply_put(struct save *s, struct pending *p, struct bytes path, struc
     if (stays < 0)
         return stays;
     r = was_read ? remember(s, p, path, e) : 0;
-    if (r < 0 || stays)
+    if (r < 0 || stays || s->config.content_only)
         return r;
     if (s->config.parent_tree && !p->seen.other_inode && !(avoid && avoid->avoid_count))
         r = keep_parents(s, p, e);
@@ -224,6 +225,8 @@ static int apply(struct save *s, struct pending *p, struct error *e)
     if (r < 0)
         return error_set(e, ERROR_FAILED, r, "a walker's key");
 
+    if (s->config.content_only && p->kind != CHANGE_PUT)
+        return 0;
     switch (p->kind) {
     case CHANGE_PUT:
         return apply_put(s, p, buf_bytes(&path), e);
@@ -308,9 +311,10 @@ int save_change(void *save, const struct change *c, struct error *e)
         p->seen.entry = &p->entry; /* the walker's own is gone when the ticket is redeemed */
         if (c->entry->type == ENTRY_FILE && !c->content_known) {
             int r = begin_content(s, c, p, e);
+            s->sent |= r == 0;
             if (r < 0) {
                 pending_free(p);
-                return r;
+                return r == -EAGAIN && s->config.content_only ? 0 : r; /* it is for the walk that counts */
             }
         }
     }
@@ -465,6 +469,18 @@ static int finish(struct save *s, const struct save_end *end, struct snapshot *n
         return r;
     list_packs(s, packs, pack_count, n);
     return put_snapshot(s, n, e);
+}
+
+int save_content_end(struct save *s, struct error *e)
+{
+    struct snapshot_pack *packs = NULL;
+    size_t pack_count = 0;
+    struct push_stats stats;
+    int r = drain(s, true, e);
+    if (r == 0 && s->sent)
+        r = push_finish(s->push, &packs, &pack_count, &stats, e);
+    free(packs);
+    return r < 0 ? error_prefix(e, "send what %s has new", s->config.push.seal.box), r : 0;
 }
 
 int save_finish(struct save *s, const struct save_end *end, struct snapshot *ret, bool *ret_changed,

@@ -30,6 +30,7 @@ struct save_config {
     void (*unsettled)(void *arg, const char *path);
     void *unsettled_arg;
     bool all_metadata; /* every entry is put: nothing of the base's metadata is referred to (sync/tidy) */
+    bool content_only; /* no snapshot comes of it: content is sent ahead and remembered for the next walk (rule V1) */
     uint64_t epoch;
 };
 
@@ -50,5 +51,7 @@ int save_change(void *save, const struct change *c, struct error *e);
  * releases. */
 int save_finish(struct save *s, const struct save_end *end, struct snapshot *ret, bool *ret_changed,
                 struct push_stats *ret_stats, struct error *e);
+/* The end of one that is content_only: all of it is in the store. */
+int save_content_end(struct save *s, struct error *e);
 void save_free(struct save *s); /* NULL is fine */
 void save_freep(struct save **s);
