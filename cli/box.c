@@ -3,7 +3,8 @@
 
 #include "cli/mounts.h"
 #include "cli/place.h"
-#include "cli/spawn.h"
+#include "cli/unit.h"
+#include "cli/view.h"
 #include "index/base/clock.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
@@ -13,12 +14,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 
 #define STOP_MS 30000 /* more than the keeper's own grace (cmd-boxrun) */
 #define LOOK_MS 5
+
+/* Beside the program where it was built; else where it is installed. */
+int box_init(char **ret, struct error *e)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n < 0)
+        return error_set(e, ERROR_FAILED, -errno, "read /proc/self/exe");
+    self[n] = '\0';
+    *strrchr(self, '/') = '\0';
+    _cleanup_free_ char *built = mem_printf("%s/../sandbox/boxinit", self), *real = realpath(built, NULL);
+    *ret = mem_strdup(real ? real : AGBOX_LIBEXEC "/boxinit");
+    if (access(*ret, X_OK) == 0)
+        return 0;
+    error_set(e, ERROR_FAILED, -errno, "%s", *ret);
+    free(mem_steal(*ret));
+    return error_hint(e, "ag-box is not installed completely");
+}
 
 static bool is_on_path(const char *program)
 {
@@ -53,6 +73,21 @@ pid_t box_running(const struct stack *s)
     return keeper_find(run);
 }
 
+/* Of the newest snapshot known here; without keys, or without that, the node's. */
+uint64_t box_memory_max(struct stack *s)
+{
+    _cleanup_(view_close) struct view committed = { 0 };
+    struct meta meta = { 0 };
+    int r = s->unlocked ? stack_content(s, NULL) : -ENOKEY;
+    if (r == 0)
+        r = view_open_committed(s, &committed, NULL);
+    if (r == 0)
+        r = view_meta(&committed.snapshot, &meta, NULL);
+    uint64_t of_box = r == 0 ? meta.memory_max : 0;
+    meta_release(&meta);
+    return of_box ? of_box : s->config->memory_max;
+}
+
 static int check_tree(struct stack *s, struct error *e)
 {
     if (s->record.state == BOX_FULL_HELD)
@@ -77,8 +112,9 @@ int box_start(struct stack *s, struct error *e)
     _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "box.log");
     r = fd_make_directories(run, 0700, e);
     crash_point("box-start.before");
+    struct unit u = { .kind = UNIT_BOX, .name = s->name, .memory_max = r == 0 ? box_memory_max(s) : 0 };
     if (r == 0)
-        r = spawn_daemon("boxrun", s->name, log, NULL, e);
+        r = unit_start(s->config, &u, log, e);
     crash_point("box-start.after");
     return r;
 }

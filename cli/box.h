@@ -12,11 +12,14 @@
 
 #include <sys/types.h>
 
+/* The program that is PID 1 in a box, malloc'd. */
+int box_init(char **ret, struct error *e);
 /* What a box needs and this machine has not, as the package that brings it: before a lease is asked for. ERROR_USAGE.
  */
 int box_check(struct error *e);
 /* The keeper's pid, -1 if it cannot be seen from here; 0: the box is stopped. */
 pid_t box_running(const struct stack *s);
+uint64_t box_memory_max(struct stack *s); /* what a start now would set, in bytes; 0: no limit */
 /* Runs already: 0. Needs the stack's record; -ENOENT ERROR_UNKNOWN, ERROR_HELD: there is no tree here to run in. */
 int box_start(struct stack *s, struct error *e);
 /* Returns when nothing of it runs any more; *ret_was (may be NULL): it did run. Stopped already: 0. */

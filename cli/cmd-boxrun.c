@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cli/box.h"
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "cli/stack.h"
@@ -8,27 +9,8 @@
 #include "sandbox/keeper.h"
 
 #include <errno.h>
-#include <limits.h>
 
 #define GRACE_MS 10000
-
-/* Beside the program where it was built; else where it is installed. */
-static int find_init(char **ret, struct error *e)
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n < 0)
-        return error_set(e, ERROR_FAILED, -errno, "read /proc/self/exe");
-    self[n] = '\0';
-    *strrchr(self, '/') = '\0';
-    _cleanup_free_ char *built = mem_printf("%s/../sandbox/boxinit", self), *real = realpath(built, NULL);
-    *ret = mem_strdup(real ? real : AGBOX_LIBEXEC "/boxinit");
-    if (access(*ret, X_OK) == 0)
-        return 0;
-    error_set(e, ERROR_FAILED, -errno, "%s", *ret);
-    free(mem_steal(*ret));
-    return error_hint(e, "ag-box is not installed completely");
-}
 
 static void add_hidden(const struct config *c, struct words *to)
 {
@@ -57,7 +39,7 @@ static int keep(struct stack *s, struct error *e)
     _cleanup_free_ char *home_from =
         s->record.full ? place_in_box(c, s->name, "home") : place_in_run(c, s->name, "tree/home");
     _cleanup_(words_release) struct words hidden = { 0 };
-    int r = find_init(&init, e);
+    int r = box_init(&init, e);
     if (r < 0)
         return r;
     add_hidden(c, &hidden);

@@ -5,6 +5,7 @@
 #include "cli/pending.h"
 #include "cli/place.h"
 #include "cli/project.h"
+#include "cli/unit.h"
 #include "cli/view.h"
 #include "fusefs/control.h"
 #include "index/base/mem.h"
@@ -75,6 +76,9 @@ static json_t *describe(struct stack *s)
     pid_t keeper = box_running(s);
     json_object_set_new(o, "box", json_string(keeper ? "running" : "stopped"));
     json_object_set_new(o, "box_pid", json_integer(keeper > 0 ? keeper : 0));
+    struct unit u = { .kind = UNIT_BOX, .name = s->name };
+    bool service = keeper ? unit_keeps(&u, keeper) : unit_possible(s->config);
+    json_object_set_new(o, "supervised", json_string(service ? "systemd" : "direct"));
     add_daemon(s, o);
     return o;
 }
@@ -132,6 +136,10 @@ static void print_box(struct ui *ui, const json_t *o)
             ui_line(ui, "  the store has not answered for %lld s",
                     (long long)json_integer_value(json_object_get(o, "unreachable_s")));
     }
+    ui_line(ui, "  box %s%s", json_string_value(json_object_get(o, "box")),
+            strcmp(json_string_value(json_object_get(o, "supervised")), "direct") == 0
+                ? " (without systemd: no memory limit)"
+                : "");
     json_int_t pending = json_integer_value(json_object_get(o, "pending_bytes"));
     if (pending > 0) {
         char size[16];
@@ -159,8 +167,10 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
     json_t *o = describe(&s);
     struct error why = { 0 };
     r = stack_store(&s, &why);
-    if (r == 0)
+    if (r == 0) {
         add_pending(&s, o);
+        json_object_set_new(o, "memory_max", json_integer((json_int_t)box_memory_max(&s)));
+    }
     if (r == 0)
         r = describe_head(&s, o, &why);
     if (r < 0 && (!s.journal || (r == -ENOENT && s.record.state == BOX_NONE))) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "cli/box.h"
 #include "cli/commands.h"
 #include "cli/flow.h"
 #include "cli/placing.h"
+#include "index/base/clock.h"
 #include "index/base/mem.h"
 #include "index/base/together.h"
 
@@ -51,6 +53,18 @@ static int up(struct stack *s, struct flow_up_options *o, struct error *e)
     return r;
 }
 
+/* The tree is here, and stays: what failed is the box alone. */
+static int start(struct stack *s, struct error *e)
+{
+    int64_t begin = clock_boot_ns();
+    int r = box_start(s, e);
+    if (r == 0)
+        ui_phase(s->ui, "box", clock_boot_ns() - begin);
+    else
+        error_prefix(e, "%s is up, but its box did not start", s->name);
+    return r;
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     const struct cmd_options *o = &c->options;
@@ -59,7 +73,9 @@ static int run(struct cmd_context *c, struct error *e)
     if (r < 0 || done)
         return r;
     _cleanup_(stack_close) struct stack s = STACK_NONE;
-    r = stack_open(&s, c->config, c->ui, e);
+    r = o->no_start ? 0 : box_check(e);
+    if (r == 0)
+        r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
         r = stack_connect(&s, e);
     if (r == 0)
@@ -70,6 +86,8 @@ static int run(struct cmd_context *c, struct error *e)
         .force = o->force, .full = o->full, .accept_rollback = o->accept_rollback, .from = o->from
     };
     r = up(&s, &options, e);
+    if (r == 0 && !o->no_start)
+        r = start(&s, e);
     if (r == 0)
         flow_sweep(&s);
     return flow_ended(&s, c->cmd->name, r, e);
@@ -87,6 +105,7 @@ const struct cmd cmd_up = {
                  { "force", CMD_FLAG, CMD_OPTION(force), NULL, "take over a lease that another node still holds" },
                  { "full", CMD_FLAG, CMD_OPTION(full), NULL, "fetch everything into plain directories first" },
                  { "from", CMD_TEXT, CMD_OPTION(from), "ID", "with project and home of this snapshot or fork" },
+                 { "no-start", CMD_FLAG, CMD_OPTION(no_start), NULL, "do not start the box; attach and exec do" },
                  { "accept-rollback", CMD_FLAG, CMD_OPTION(accept_rollback), NULL,
                    "take a head that is older than one seen here" } },
     .run = run,

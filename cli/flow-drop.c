@@ -264,7 +264,7 @@ static int drop_work(struct stack *s, const struct flow_drop_options *o, struct 
                        : mem_printf("What was changed here of the %s that was dropped is deleted for good", s->name);
     r = confirm(s, o, what, e);
     if (r == 0)
-        r = mounts_down(s, true, e);
+        r = mounts_down(s, true, e); /* and the box */
     if (r == 0 && s->record.upper[0])
         r = remove_tree(s->box_dir, s->record.upper, e);
     if (r == 0 && s->record.full)

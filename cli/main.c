@@ -2,6 +2,7 @@
 #include "cli/cmd.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/unit.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/log.h"
@@ -47,11 +48,20 @@ static int set_log_level(struct error *e)
     return 0;
 }
 
+/* A service of ours: what its starter gives it comes before everything that reads the environment. */
+static int inherit(const struct cmd *cmd, struct error *e)
+{
+    const char *ready = getenv("AGBOX_READY");
+    return cmd->hidden && ready ? unit_inherit(ready, e) : 0;
+}
+
 static int dispatch(const struct cmd *cmd, int argc, char **argv, struct ui *ui)
 {
     struct error e = { 0 };
     struct cmd_context c = { .ui = ui };
-    int r = set_log_level(&e);
+    int r = inherit(cmd, &e);
+    if (r == 0)
+        r = set_log_level(&e);
     if (cmd->failure_code)
         ui_set_exit(ui, 0, cmd->failure_code);
     if (r == 0)

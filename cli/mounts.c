@@ -3,7 +3,7 @@
 
 #include "cli/box.h"
 #include "cli/place.h"
-#include "cli/spawn.h"
+#include "cli/unit.h"
 #include "fusefs/control.h"
 #include "fusefs/mount.h"
 #include "fusefs/overlay.h"
@@ -106,7 +106,8 @@ int mounts_start_daemon(struct stack *s, struct error *e)
 {
     _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "daemon.log");
     int r = fd_make_directories(run, 0700, e);
-    return r < 0 ? r : spawn_daemon("boxfs", s->name, log, NULL, e);
+    struct unit u = { .kind = UNIT_TREE, .name = s->name };
+    return r < 0 ? r : unit_start(s->config, &u, log, e);
 }
 
 /* A journal that names an upper is never found without one, whatever the power does. */

@@ -10,6 +10,7 @@
 #include "sandbox/filter.h"
 #include "sandbox/group.h"
 #include "sandbox/points.h"
+#include "sandbox/weaken.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,11 @@ static int prepare(struct keeper *k, struct error *e)
     k->policy.filter_fd = FILTER_FD;
     k->policy.info_fd = INFO_FD;
     r = policy_argv(&k->policy, &k->argv, e);
+#ifdef AGBOX_FAULT
+    const char *what = getenv("AGBOX_POLICY_WITHOUT");
+    if (r == 0 && what)
+        weaken(&k->argv, what);
+#endif
     if (r == 0 && (pipe2(k->ready, O_CLOEXEC) < 0 || pipe2(k->info, O_CLOEXEC) < 0))
         r = error_set(e, ERROR_FAILED, -errno, "pipe");
     return r;
@@ -172,7 +178,11 @@ static _Noreturn void become_bwrap(const struct keeper *k)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022);
-    char *const environment[] = { NULL };
+    char *none_of_it[] = { NULL }, **environment = none_of_it;
+#ifdef AGBOX_FAULT
+    if (weaken_is("environment"))
+        environment = environ;
+#endif
     execvpe(k->argv.items[0], k->argv.items, environment);
     log_warn("start bwrap: %m");
     _exit(127);

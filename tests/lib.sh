@@ -6,7 +6,8 @@
 #   store KIND [ARG...]        the store that nodes made from here on use: file; others are tests/store/KIND.sh
 #   node NAME [KEY=VALUE...]   a machine: its own three directories, mount namespace, machine-id and boot_id; lines
 #                              for its env file. The first node makes the store (ag-box init), unless $NO_INIT is set.
-#   on NAME COMMAND...         runs it there, in the current directory
+#   on NAME COMMAND...         runs it there, in the current directory; `ag-box up` only with its tree (--no-start), unless
+#                              the scenario has said BOXES=yes
 #   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
 #   make_project DIR [--secret]    a small tree with one of everything that a tree may hold
 #   drop_caches                the kernel forgets what it can of all trees
@@ -106,6 +107,9 @@ on() {
     local name=$1 dir="$WORK/node/$1"
     shift
     _last_node=$name
+    case "$*" in
+    "ag-box up "* | "env "*" ag-box up "*) [ -n "${BOXES:-}" ] || set -- "$@" --no-start ;;
+    esac
     nsenter --mount --target "${_holder[$name]}" env -C "$PWD" HOME="$dir/home" AGBOX_CONFIG_DIR="$dir/config" \
         AGBOX_STATE_DIR="$dir/state" AGBOX_RUN_DIR="$dir/run" "$@"
 }
@@ -256,6 +260,16 @@ expect_clean() {
 
 # --- the end
 
+# Control groups of boxes whose keepers were killed: the next one on the node would take them away, and there is none.
+_remove_groups() {
+    local mount group
+    for mount in $(awk '/ - cgroup2 / || /freezer/ { print $5 }' /proc/self/mountinfo); do
+        for group in "$mount"/ag-box-*."$(stat -L -c %i /proc/self/ns/pid)".*; do
+            [ ! -d "$group" ] || rmdir "$group" || true
+        done
+    done
+}
+
 # A node on which no box is held, mounted or on its way must be clean without being asked.
 _check_idle_node() {
     local box
@@ -285,5 +299,6 @@ _finish() {
     for ((i = ${#_at_exit[@]} - 1; i >= 0; i--)); do
         eval "${_at_exit[i]}"
     done
+    _remove_groups
     exit "$code"
 }

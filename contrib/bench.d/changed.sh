@@ -10,7 +10,7 @@ bench_changed() {
     quietly ag-box track bench "$project"
     quietly ag-box park bench
     for ((i = 0; i < runs; i++)); do
-        quietly ag-box up bench
+        quietly ag-box up --no-start bench
         change_20 "$native" "$i"
         change_20 "$project" "$i"
         timed changed-restic restic -r "$repository" backup "$native"

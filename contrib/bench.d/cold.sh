@@ -22,7 +22,7 @@ bench_cold() {
 first_read=node_modules/typescript/package.json
 
 up_and_read() {
-    ag-box up bench && cat "$project/$first_read" >/dev/null
+    ag-box up --no-start bench && cat "$project/$first_read" >/dev/null
 }
 
 up_and_hydrate() {

@@ -7,7 +7,7 @@ bench_memory() {
     node a
     quietly ag-box track bench "$project"
     quietly ag-box park bench
-    quietly ag-box up bench
+    quietly ag-box up --no-start bench
     quietly ag-box hydrate bench
     find "$project" -printf '%s\n' | tail -n 1 >/dev/null
     find "$project" -type f -print0 | xargs -0 cat >/dev/null

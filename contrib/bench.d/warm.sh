@@ -9,7 +9,7 @@ bench_warm() {
     node a
     quietly ag-box track bench "$project"
     quietly ag-box park bench
-    quietly ag-box up bench
+    quietly ag-box up --no-start bench
     quietly ag-box hydrate bench
     for name in "$native" "$project"; do
         pass_find "$name" && pass_grep "$name" && pass_status "$name"

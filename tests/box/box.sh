@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+# up starts the box and park stops it; whatever takes the tree away stops it first, and what refuses leaves it running.
+# lane: wait
+# limit: 240
+BOXES=yes
+. "$TESTS/lib.sh"
+
+store file
+node a
+project="$WORK/project"
+make_project "$project"
+
+box_is() {
+    on "$1" ag-box status --json "$2" >"$WORK/status"
+    [ "$(json_field "$WORK/status" box)" = "$3" ] || fail "$2 is $(json_field "$WORK/status" box) on $1, expected $3"
+}
+
+keeper() {
+    on a ag-box status --json demo >"$WORK/status"
+    json_field "$WORK/status" box_pid
+}
+
+on a ag-box track demo "$project"
+box_is a demo stopped # a tracked directory is in use as it is
+on a ag-box park demo
+
+on a ag-box up --no-start demo
+box_is a demo stopped
+on a ag-box up demo # up already: the box alone is started
+box_is a demo running
+expect_exit 0 on a ag-box up demo
+expect_output "up here already"
+first=$(keeper)
+
+# outside COMMAND...: a process that has done this and stays.
+outside() {
+    on a sh -c "$1; echo \$\$ >'$WORK/outside.new'; mv '$WORK/outside.new' '$WORK/outside'; exec sleep 600" &
+    while [ ! -e "$WORK/outside" ]; do sleep 0.01; done
+}
+
+end_outside() {
+    kill "$(cat "$WORK/outside")"
+    rm "$WORK/outside"
+    wait
+}
+
+# A writer outside: the box is not even stopped.
+outside "exec 3>>'$project/file'"
+expect_exit 8 on a ag-box park demo
+expect_error "sleep writes"
+box_is a demo running
+[ "$(keeper)" = "$first" ] || fail "the box was started anew for a refused park"
+end_outside
+
+# Open and deleted is seen only by the kernel, once the box is stopped: then it is started again.
+on a sh -c "echo >'$project/gone'"
+outside "exec 3<'$project/gone'; rm '$project/gone'"
+expect_exit 8 on a ag-box park demo
+box_is a demo running
+expect_state a demo mounted
+[ "$(keeper)" != "$first" ] || fail "the box was not stopped"
+end_outside
+
+# The keeper's death is the box's; the next up starts it.
+pid=$(keeper)
+kill -KILL "$pid"
+while [ -e "/proc/$pid" ]; do sleep 0.01; done
+box_is a demo stopped
+on a ag-box up demo
+box_is a demo running
+
+on a ag-box park demo
+box_is a demo stopped
+expect_clean a
+
+# After a reboot the box is started with the tree; bwrap missing is said before anything is done.
+on a ag-box up demo
+reboot a
+expect_state a demo dirty-unmounted
+mkdir "$WORK/bin"
+for tool in env sh ag-box; do ln -s "$(command -v $tool)" "$WORK/bin/$tool"; done
+expect_exit 2 on a env PATH="$WORK/bin" ag-box up demo
+expect_error "bubblewrap"
+expect_state a demo dirty-unmounted
+on a ag-box up demo
+box_is a demo running
+on a ag-box park demo
+
+# Killed around the start and the stop: the next command goes on.
+needs_crash_points
+for step in box-start.before box-start.after; do
+    expect_exit 137 on a env AGBOX_CRASH_AT=up:$step ag-box up demo
+    expect_exit 0 on a ag-box up demo
+    box_is a demo running
+    expect_exit 0 on a ag-box park demo
+    expect_clean a
+done
+for step in box-stop.before box-stop.after; do
+    on a ag-box up demo
+    expect_exit 137 on a env AGBOX_CRASH_AT=park:$step ag-box park demo
+    expect_state a demo parking
+    expect_exit 0 on a ag-box up demo
+    box_is a demo running
+    expect_exit 137 on a env AGBOX_CRASH_AT=park:$step ag-box park demo
+    expect_exit 0 on a ag-box park demo
+    expect_clean a
+done

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+# What a box must not be able to do: each is tried inside a real one and refused, and each is done where its protection
+# alone is switched off (AGBOX_POLICY_WITHOUT, sandbox/weaken), so that none is refused by chance.
+# lane: wait
+# limit: 300
+BOXES=yes
+. "$TESTS/lib.sh"
+
+store file
+node a
+needs_crash_points # the switch is there in such builds only
+project="$WORK/project"
+mkdir "$project"
+echo text >"$project/file"
+
+# The node's own /etc and /usr, so that an escape that succeeds harms nobody.
+for place in etc usr; do
+    mkdir -p "$WORK/own/$place" "$WORK/work/$place"
+    on a mount -t overlay -o "lowerdir=/$place,upperdir=$WORK/own/$place,workdir=$WORK/work/$place" none "/$place"
+done
+on a mkdir -m 755 /etc/agbox-test
+on a sh -c 'echo "-----BEGIN OPENSSH PRIVATE KEY-----" >/etc/agbox-test/readable; echo secret >/etc/agbox-test/mine
+    mkdir -m 700 /etc/agbox-test/locked; echo secret >/etc/agbox-test/locked/file; chmod 755 /etc/agbox-test
+    chmod 644 /etc/agbox-test/readable; chmod 600 /etc/agbox-test/mine'
+home="$WORK/node/a/home"
+mkdir -p "$home/.ssh" "$home/.local/share" "$WORK/other"
+echo key >"$home/.ssh/id"
+echo other >"$WORK/other/file"
+python3 -c 'import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+time.sleep(600)' "$home/.local/share/agent.sock" &
+_at_exit+=("kill $! 2>/dev/null")
+while [ ! -S "$home/.local/share/agent.sock" ]; do sleep 0.01; done
+
+on a ag-box track other "$WORK/other"
+on a ag-box track demo "$project"
+on a ag-box park demo
+
+# box_without PROTECTION: the box anew; "": with all of them
+box_without() {
+    [ "$(state_of a demo)" != mounted ] || on a ag-box park demo
+    on a env BOX_PASSWORD="correct horse" AGBOX_POLICY_WITHOUT="$1" ag-box up demo >/dev/null
+}
+
+inside() {
+    on a ag-box exec demo -- "$@"
+}
+
+# Each exits with 0 once it has escaped.
+python() {
+    inside /usr/bin/python3 -c "$@"
+}
+write_etc() { inside sh -c ': >/etc/agbox-was-here'; }
+write_usr() { inside sh -c ': >/usr/agbox-was-here'; }
+write_root() { inside sh -c ': >/agbox-was-here'; }
+remount() { inside mount -o remount,bind,rw /usr; }
+make_device() { inside mknod /tmp/null c 1 3; }
+set_name() { inside hostname elsewhere; }
+read_shadow() { inside test -s /etc/shadow; }
+read_key() { inside test -s /etc/agbox-test/readable; }
+read_mine() { inside test -s /etc/agbox-test/mine; }
+read_locked() { inside test -e /etc/agbox-test/locked/file; }
+call_agent() { python 'import socket; socket.socket(socket.AF_UNIX).connect("/root/.local/share/agent.sock")'; }
+core_pattern() { python 'import os; os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)'; }
+keyring() { python 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(250, 0, -4, 0) < 0)'; }
+packets() { python 'import socket; socket.socket(socket.AF_VSOCK)'; }
+personality() { python 'import ctypes, sys; sys.exit(ctypes.CDLL(None).personality(0x400000) < 0)'; }
+inject() { # types into the terminal that it has
+    on a sh -c 'ag-box exec --tty demo -- /usr/bin/python3 -c "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b\"x\")" </dev/null'
+}
+see_ssh() { inside sh -c "cat '$home/.ssh/id' || cat '/run/host$home/.ssh/id'"; }
+see_other() { inside sh -c "cat '$WORK/other/file' || cat '/run/host$WORK/other/file'"; }
+see_keys() { inside sh -c "cat '$WORK/node/a/config/env' || cat '/run/host$WORK/node/a/config/env'"; }
+see_password() { inside sh -c 'grep -qsa "correct [h]orse" /proc/*/environ /proc/*/cmdline'; }
+own_proc() { inside unshare --user --map-root-user --mount --pid --fork --mount-proc true; }
+
+refused() {
+    local escape code
+    for escape in "$@"; do
+        code=0
+        $escape >"$WORK/output" 2>&1 || code=$?
+        [ "$code" != 0 ] || fail "$escape: it is out"
+        [ "$code" != 125 ] || { cat "$WORK/output"; fail "$escape: it was not even tried"; }
+    done
+}
+
+done_without() {
+    local protection=$1 escape
+    shift
+    box_without "$protection"
+    for escape in "$@"; do
+        $escape >"$WORK/output" 2>&1 || { cat "$WORK/output"; fail "$escape is refused without $protection, too: it shows nothing"; }
+    done
+}
+
+box_without ""
+inside true
+refused write_etc write_usr write_root remount make_device set_name read_shadow read_key read_mine read_locked call_agent \
+    core_pattern keyring packets personality see_ssh see_other see_keys see_password own_proc
+[ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || refused inject
+
+# By exec nobody leaves the box's control group; by entering its namespaces from outside one would never have been in it.
+inside sleep 600.25 || true &
+running=$!
+while ! pid=$(pgrep -xf "sleep 600.25"); do sleep 0.01; done
+grep -q "/ag-box-demo\." "/proc/$pid/cgroup" || fail "exec is not in the box's control group"
+on a nsenter --mount --pid --target "$pid" sleep 600.5 || true &
+while ! entered=$(pgrep -xf "sleep 600.5"); do sleep 0.01; done
+! grep -q "/ag-box-demo\." "/proc/$entered/cgroup" || fail "what was entered from outside is in it, too: it shows nothing"
+kill "$pid" "$entered"
+wait "$running"
+
+# A directory that becomes a link while the host makes mount points: nothing appears where it leads.
+inside sh -c 'rm -rf ~/.config; ln -s /etc/agbox-test ~/.config; rm -rf ~/.claude; ln -s /usr ~/.claude'
+on a mkdir -p "$home/.config/gh" "$home/.claude/skills"
+box_without ""
+expect_missing /etc/agbox-test/gh
+expect_missing /usr/skills
+inside true
+
+done_without system write_etc write_usr write_root
+done_without capabilities remount make_device set_name
+done_without hidden read_shadow read_key read_mine read_locked call_agent
+done_without sysctl core_pattern
+done_without filter keyring packets personality
+[ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || inject
+done_without places see_ssh see_other see_keys
+done_without environment see_password
+
+on a ag-box park demo
+on a ag-box park other
+for place in etc usr; do on a umount -l "/$place"; done
