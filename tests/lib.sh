@@ -107,9 +107,15 @@ on() {
     local name=$1 dir="$WORK/node/$1"
     shift
     _last_node=$name
-    case "$*" in
-    "ag-box up "* | "env "*" ag-box up "*) [ -n "${BOXES:-}" ] || set -- "$@" --no-start ;;
-    esac
+    if [ -z "${BOXES:-}" ] && { [ "$1" = ag-box ] || [ "$1" = env ]; }; then
+        local words=() word before=
+        for word in "$@"; do
+            words+=("$word")
+            [ "$before $word" != "ag-box up" ] || words+=(--no-start)
+            before=$word
+        done
+        set -- "${words[@]}"
+    fi
     nsenter --mount --target "${_holder[$name]}" env -C "$PWD" HOME="$dir/home" AGBOX_CONFIG_DIR="$dir/config" \
         AGBOX_STATE_DIR="$dir/state" AGBOX_RUN_DIR="$dir/run" "$@"
 }
