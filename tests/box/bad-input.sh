@@ -9,6 +9,8 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
+mkdir "$project/many" # more pages than a snapshot object carries itself
+for i in $(seq 300); do echo "$i" >"$project/many/$i"; done
 objects="$WORK/store"
 
 # Everything that must stay as it is: the store's objects, and what the journals say (but for the heads that were seen).
