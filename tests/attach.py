@@ -115,14 +115,14 @@ def test_signals_to_attach():
 def test_kill_of_attach():
     t = attach()
     t.type("echo $((6 * 7)) $$\r")
-    shell = t.sees(r"42 (\d+)").group(1)
+    shell = t.sees(r"42 (\d+)\s").group(1)
     t.kill(signal.SIGKILL)
     assert t.wait() == -signal.SIGKILL
     t.close()
     eventually(lambda: clients() == 0, "tmux sees that the terminal is gone")
     t = attach()
     t.type("echo $((6 * 8)) $$\r")
-    assert t.sees(r"48 (\d+)").group(1) == shell, "another shell: tmux did not live on"
+    assert t.sees(r"48 (\d+)\s").group(1) == shell, "another shell: tmux did not live on"
     detach(t)
 
 
@@ -130,14 +130,14 @@ def test_terminal_gone():
     """Its window is closed: nothing is typed into the box by that."""
     t = attach()
     t.type("echo $((6 * 7)) $$\r")
-    shell = t.sees(r"42 (\d+)").group(1)
+    shell = t.sees(r"42 (\d+)\s").group(1)
     os.close(t.slave)
     os.close(t.master)
     assert os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1]) in (130, -signal.SIGHUP)
     eventually(lambda: clients() == 0, "tmux sees that the terminal is gone")
     t = attach()
     t.type("echo $((6 * 8)) $$\r")
-    assert t.sees(r"48 (\d+)").group(1) == shell, "the shell ended with the terminal"
+    assert t.sees(r"48 (\d+)\s").group(1) == shell, "the shell ended with the terminal"
     detach(t)
 
 

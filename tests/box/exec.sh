@@ -3,10 +3,12 @@
 # what it says when it cannot.
 # lane: cpu
 # limit: 240
+BOXES=yes
 . "$TESTS/lib.sh"
 
 store file
 node a
+node b
 project="$WORK/demo"
 mkdir "$project"
 echo here >"$project/file"
@@ -148,3 +150,15 @@ wait "$waiting" || code=$?
 grep -qE '^(125|143)$' <<<"$code" || fail "a command in a box that was parked ended with $code"
 expect_exit 125 box -- true
 expect_error "hint: ag-box up demo"
+
+# On another node, in a lazy tree: what a command changes there travels.
+on b ag-box up demo
+expect_exit 0 on b ag-box exec demo -- cat file
+expect_output here
+expect_exit 0 on b ag-box exec demo -- sh -c 'echo changed >file; mkdir -p ~/.agent; echo memory >~/.agent/session'
+on b ag-box park demo
+on a ag-box up demo
+expect_exit 0 box -- cat file .//../"$(basename "$project")"/file /root/.agent/session
+expect_output memory
+[ "$(grep -c changed "$WORK/output")" = 2 ] || fail "the change did not travel"
+on a ag-box park demo
