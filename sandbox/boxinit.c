@@ -174,6 +174,15 @@ static int prepare(struct init *n)
     return n->signals < 0 ? -errno : 0;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* The search for leaks traces the process, and this one cannot be traced. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+#endif
+
 int main(int argc, char **argv)
 {
     static struct init n = { .signals = -1, .ready = -1, .service = { .listener = -1 }, .tmux = TMUX_NONE };
