@@ -60,7 +60,10 @@ static int run(struct cmd_context *c, struct error *e)
     if (code == 0)
         return 0;
     error_say(e, ERROR_FAILED, -EIO, "attach %s: tmux in the box ended with %d", name, code);
-    return error_hint(e, "it is started again by itself; ag-box attach %s", name), -EIO;
+    /* It stays so where tmux was upgraded below a running server, whose protocol is another then. */
+    return error_hint(e, "attach again; if it stays so: ag-box exec %s -- tmux -S %s/%s/tmux.sock kill-server", name,
+                      BOXINIT_RUN, name),
+           -EIO;
 }
 
 const struct cmd cmd_attach = {
