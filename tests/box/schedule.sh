@@ -85,7 +85,7 @@ expect_output "demo is up at $project"
 expect_error "on b, where most memory is available"
 expect_state b demo mounted
 expect_state a demo moved-aside
-asked | grep -qF -- "beta ag-box up --local --node=b -- demo" || fail "not asked like that: $(asked)"
+asked | grep -qF -- "beta ag-box up --local --node=b --no-start -- demo" || fail "not asked like that: $(asked)"
 ! asked | grep -q alpha || fail "b went on to a"
 
 # Held by another node: said here, and nobody asked. With a node's name that node's own answer is passed on.
