@@ -12,6 +12,8 @@ PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sq
 mount procps psmisc iproute2 make patch"
 # Where Debian has them: the formatter's version is fixed.
 PACKAGES_OPTIONAL="clang-format-14"
+# For tests/nspawn.
+PACKAGES_MACHINES="systemd-container debootstrap"
 # For tests/kernel/run, on the Debian whose kernel it boots.
 PACKAGES_KERNEL="qemu-system-x86 busybox-static e2fsprogs"
 
