@@ -3,12 +3,14 @@
 
 #include "index/base/mem.h"
 #include "sync/http-line.h"
+#include "sync/spare.h"
 
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define IDLE_MAX 16 /* handles (each with its connection) kept for later */
 #define CONNECT_LIMIT_S 15
@@ -20,12 +22,15 @@ struct http_pool {
     pthread_mutex_t mutex; /* of idle */
     CURL *idle[IDLE_MAX];
     unsigned idle_count;
+    struct spares *spares;
     CURLSH *share;
     pthread_mutex_t shared[CURL_LOCK_DATA_LAST];
 };
 
 struct transfer {
     CURL *curl;
+    struct spares *spares;
+    int spare; /* the socket, if it was one of them; -1 */
     const struct http_request *request;
     struct http_answer *answer;
     size_t given; /* bytes of a body that is sent once */
@@ -56,6 +61,7 @@ int http_pool_new(unsigned timeout_s, const int *stop, struct http_pool **ret, s
     struct http_pool *p = mem_new(1, sizeof(*p));
     p->timeout_s = timeout_s;
     p->stop = stop;
+    p->spares = spares_new();
     p->share = share;
     pthread_mutex_init(&p->mutex, NULL);
     for (size_t i = 0; i < CURL_LOCK_DATA_LAST; i++)
@@ -73,6 +79,7 @@ void http_pool_free(struct http_pool *p)
 {
     if (!p)
         return;
+    spares_free(p->spares);
     while (p->idle_count > 0)
         curl_easy_cleanup(p->idle[--p->idle_count]);
     curl_share_cleanup(p->share);
@@ -200,6 +207,27 @@ static void set_body(struct transfer *t)
     }
 }
 
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    struct transfer *t = arg;
+    t->spare =
+        purpose == CURLSOCKTYPE_IPCXN && a->socktype == SOCK_STREAM ? spares_take(t->spares, &a->addr, a->addrlen) : -1;
+    return t->spare >= 0 ? t->spare : socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static int use_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    return fd == ((struct transfer *)arg)->spare ? CURL_SOCKOPT_ALREADY_CONNECTED : CURL_SOCKOPT_OK;
+}
+
+static void set_sockets(struct transfer *t)
+{
+    curl_easy_setopt(t->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(t->curl, CURLOPT_OPENSOCKETDATA, t);
+    curl_easy_setopt(t->curl, CURLOPT_SOCKOPTFUNCTION, use_socket);
+    curl_easy_setopt(t->curl, CURLOPT_SOCKOPTDATA, t);
+}
+
 static void set_request(struct transfer *t)
 {
     const struct http_request *q = t->request;
@@ -235,12 +263,13 @@ int http_perform(struct http_pool *p, const struct http_request *q, struct http_
 {
     http_answer_release(ret);
     *ret = (struct http_answer){ .length = -1 };
-    struct transfer t = { .curl = handle_take(p), .request = q, .answer = ret };
+    struct transfer t = { .curl = handle_take(p), .spares = p->spares, .spare = -1, .request = q, .answer = ret };
     if (!t.curl)
         return error_set(e, ERROR_FAILED, -ENOMEM, "curl_easy_init");
     char detail[CURL_ERROR_SIZE] = "";
     struct curl_slist *headers = header_list(q);
     set_limits(p, t.curl);
+    set_sockets(&t);
     set_request(&t);
     curl_easy_setopt(t.curl, CURLOPT_ERRORBUFFER, detail);
     curl_easy_setopt(t.curl, CURLOPT_HTTPHEADER, headers);
@@ -249,4 +278,9 @@ int http_perform(struct http_pool *p, const struct http_request *q, struct http_
     handle_give(p, t.curl);
     curl_slist_free_all(headers);
     return r;
+}
+
+void http_pool_expect(struct http_pool *p, const char *url, unsigned requests)
+{
+    spares_open(p->spares, url, requests, p->share, p->stop);
 }

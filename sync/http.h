@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * http - one request, one answer, over connections that are kept alive (libcurl, which only http and http-line know).
+ * http - one request, one answer, over connections that are kept alive (libcurl, which only http, http-line and spare
+ * know).
  *
  * A pool hands a curl handle to each request and takes it back, so any number of threads can use one pool and each
  * handle's connection is used again; name look-ups and TLS sessions are shared. Time limits: connecting, and inactivity
@@ -55,6 +56,8 @@ void http_answer_release(struct http_answer *a);
 /* timeout_s: of inactivity. stop, when not 0, ends requests: within a second, from a signal handler too. */
 int http_pool_new(unsigned timeout_s, const int *stop, struct http_pool **ret, struct error *e);
 void http_pool_free(struct http_pool *p); /* NULL is fine; no request may be running */
+/* A hint, once: so many requests at a time will soon go to the server of url, so that connections may be opened now. */
+void http_pool_expect(struct http_pool *p, const char *url, unsigned requests);
 
 /*
  * 0: an answer came whole, whatever its status (or was cut: too_large). -EHOSTUNREACH ERROR_STORE: none, or not whole;

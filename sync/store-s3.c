@@ -261,6 +261,12 @@ static int s3_list_names(struct store *store, const char *prefix,
     }
 }
 
+static void s3_expect(struct store *store, unsigned requests)
+{
+    struct store_s3 *s = (struct store_s3 *)store;
+    http_pool_expect(s->s3.pool, s->s3.base, requests);
+}
+
 static void s3_close(struct store *store)
 {
     struct store_s3 *s = (struct store_s3 *)store;
@@ -334,6 +340,7 @@ int store_s3_open(const struct store_config *c, struct store **ret, struct error
         .list = s3_list,
         .list_names = s3_list_names,
         .remove = s3_remove,
+        .expect = s3_expect,
         .close = s3_close,
     };
     struct store_s3 *s = mem_new(1, sizeof(*s));

@@ -118,6 +118,12 @@ bool store_cancelled(const struct store *s)
     return __atomic_load_n(&s->cancelled, __ATOMIC_RELAXED) != 0;
 }
 
+void store_expect(struct store *s, unsigned requests)
+{
+    if (s->operations->expect)
+        s->operations->expect(s, requests);
+}
+
 static int ready(struct store *s, bool valid, const char *key, struct error *e)
 {
     if (!valid)

@@ -68,6 +68,7 @@ struct store_operations {
                       void *arg, struct error *e);
     int (*remove)(struct store *s, const char *key, struct error *e); /* of what is not there: 0 */
     int (*create)(struct store *s, struct error *e);                  /* see store_create; NULL: nothing to do */
+    void (*expect)(struct store *s, unsigned requests);               /* see store_expect; NULL: nothing to do */
     void (*close)(struct store *s);
 };
 
@@ -94,6 +95,9 @@ void store_closep(struct store **s);
 void store_cancel(struct store *s);
 void store_resume(struct store *s);
 bool store_key_valid(const char *key);
+/* A hint, once a store: so many requests at a time will soon be made. Where that takes connections they are opened in
+ * the background; nothing is asked on them. */
+void store_expect(struct store *s, unsigned requests);
 
 /* Makes it a store if it is none yet: the directory (its parent must exist) 0700 and its mark. A bucket must exist
  * already. */

@@ -5,8 +5,8 @@
  * benches.
  *
  * Listens on a free port of loopback, prints it, and passes every connection on to HOST:PORT. Each way takes half the
- * round-trip time; the first bytes of a connection take a whole one more, as its handshake would. All connections
- * together have the bandwidth, in each direction. Runs until a signal ends it.
+ * round-trip time; nothing a client sends leaves before a whole one after its connection began, as with a handshake.
+ * All connections together have the bandwidth, in each direction. Runs until a signal ends it.
  */
 #include "index/base/clock.h"
 #include "index/base/mem.h"
@@ -41,8 +41,8 @@ struct lane {
     pthread_cond_t changed;
     struct piece *pieces[PIECES];
     size_t first, count;
-    bool broken; /* the receiver is gone */
-    int64_t extra_ns;
+    bool broken;     /* the receiver is gone */
+    int64_t open_ns; /* the handshake's end: nothing leaves before */
 };
 
 struct connection {
@@ -108,8 +108,8 @@ static void *take(void *arg)
         while ((n = read(l->from, p->data, PIECE)) < 0 && errno == EINTR)
             ;
         p->len = n > 0 ? (size_t)n : 0;
-        p->due_ns = clock_boot_ns() + (int64_t)shape.rtt_us * 500 + l->extra_ns;
-        l->extra_ns = 0;
+        int64_t now = clock_boot_ns(), leaves = now > l->open_ns ? now : l->open_ns;
+        p->due_ns = leaves + (int64_t)shape.rtt_us * 500;
         more = n > 0;
         if (!push(l, p)) {
             free(p);
@@ -179,7 +179,8 @@ static void pass_on(int client)
     c->client = client;
     c->target = fd;
     atomic_init(&c->threads, 4);
-    c->lanes[0] = (struct lane){ .from = client, .to = fd, .way = SHAPE_UP, .extra_ns = (int64_t)shape.rtt_us * 1000 };
+    c->lanes[0] = (struct lane){ .from = client, .to = fd, .way = SHAPE_UP };
+    c->lanes[0].open_ns = clock_boot_ns() + (int64_t)shape.rtt_us * 1000;
     c->lanes[1] = (struct lane){ .from = fd, .to = client, .way = SHAPE_DOWN };
     for (int i = 0; i < 2; i++) {
         c->lanes[i].connection = c;

@@ -37,6 +37,8 @@ struct server {
     unsigned asked; /* atomic */
     char requests[REQUESTS_MAX][4096];
     int64_t skew_s;
+    unsigned accepted; /* connections; atomic */
+    unsigned deaf;     /* so many are hung up on at once; atomic */
     pthread_t thread;
     struct store *store;
 };
@@ -98,6 +100,12 @@ static void *serve(void *arg)
         int fd = accept(v->listener, NULL, NULL);
         if (fd < 0) /* shut down */
             break;
+        bool deaf = __atomic_load_n(&v->deaf, __ATOMIC_ACQUIRE) > v->accepted;
+        if (deaf)
+            close(fd);
+        __atomic_fetch_add(&v->accepted, 1, __ATOMIC_RELEASE);
+        if (deaf)
+            continue;
         while (serve_one(v, fd) && v->asked < REQUESTS_MAX)
             continue;
         close(fd);
@@ -495,6 +503,40 @@ static void the_age_is_the_server_s(void **state)
     assert_true(off > 95000000000 && off < 101000000000);
 }
 
+static void wait_until_accepted(const struct server *v, unsigned count)
+{
+    for (unsigned i = 0; i < 10000 && __atomic_load_n(&v->accepted, __ATOMIC_ACQUIRE) < count; i++)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    assert_int_equal(v->accepted, count);
+}
+
+static void a_connection_is_opened_before_there_is_a_request_for_it(void **state)
+{
+    static const char *const answers[] = { OK("body", 4), NULL };
+    struct server *v = start(answers, 0);
+    _cleanup_(buf_release) struct buf b = { 0 };
+    store_expect(v->store, 1);
+    wait_until_accepted(v, 1);
+    assert_int_equal(v->asked, 0);
+    assert_int_equal(store_get(v->store, "k", 0, 0, 100, &b, NULL, NULL), 0);
+    assert_int_equal(v->accepted, 1); /* no other one was needed */
+    assert_int_equal(stop(v), 1);
+}
+
+/* A conditional PUT on it would be in doubt. */
+static void a_connection_that_was_closed_meanwhile_is_not_used(void **state)
+{
+    static const char *const answers[] = { OK("", 0), NULL };
+    struct server *v = start(answers, 0);
+    __atomic_store_n(&v->deaf, 1, __ATOMIC_RELEASE);
+    store_expect(v->store, 1);
+    wait_until_accepted(v, 1);
+    assert_int_equal(
+        store_put(v->store, "k", (struct bytes){ (const uint8_t *)"x", 1 }, STORE_IF_ABSENT, NULL, NULL, NULL), 0);
+    assert_int_equal(v->accepted, 2);
+    assert_int_equal(stop(v), 1);
+}
+
 static void a_missing_or_odd_setting_is_a_usage_error(void **state)
 {
     static const struct store_config bad[] = {
@@ -536,6 +578,8 @@ int main(void)
         cmocka_unit_test(names_that_cannot_be_true_are_an_error),
         cmocka_unit_test(removal_of_what_is_gone_succeeds),
         cmocka_unit_test(the_age_is_the_server_s),
+        cmocka_unit_test(a_connection_is_opened_before_there_is_a_request_for_it),
+        cmocka_unit_test(a_connection_that_was_closed_meanwhile_is_not_used),
         cmocka_unit_test(a_missing_or_odd_setting_is_a_usage_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
