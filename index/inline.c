@@ -5,6 +5,10 @@
 
 #include <errno.h>
 
+/* Of a level that is carried whole: every commit sends it again, so no more than a small park may cost. */
+#define LEVEL_PAGES 40u
+#define LEVEL_BYTES (64u * 1024)
+
 struct chosen {
     struct snapshot_page *pages;
     size_t count, bytes;
@@ -66,6 +70,38 @@ static int choose_directory(struct source *source, struct tree *t, const char *d
     return r < 0 ? r : choose_way(source, t, buf_bytes(&below), 1, c, e);
 }
 
+/* The pages of an inner level, if they are few: ret_few. */
+static int choose_level(struct source *source, struct tree *t, uint8_t level, struct chosen *c, bool *ret_few,
+                        struct error *e)
+{
+    struct locator pages[LEVEL_PAGES];
+    size_t count = 0, bytes = 0;
+    int r = 0;
+    *ret_few = false;
+    for (uint64_t at = 0; r == 0 && at < tree_count(t);) {
+        struct tree_spot spot;
+        r = tree_spot_at(t, level, at, &spot, e);
+        if (r < 0 || count == LEVEL_PAGES || (bytes += spot.ref.frame.raw) > LEVEL_BYTES)
+            return r;
+        pages[count++] = spot.ref.frame;
+        at += spot.ref.count;
+    }
+    *ret_few = true;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = choose_page(source, c, &pages[i], e);
+    return r;
+}
+
+/* Whole levels from the top: then only the leaf itself is missing of any way. */
+static int choose_levels(struct source *source, struct tree *t, struct chosen *c, struct error *e)
+{
+    bool few = true;
+    int r = 0;
+    for (uint8_t level = tree_get_root(t)->depth; level > 0 && few && r == 0; level--)
+        r = choose_level(source, t, level, c, &few, e);
+    return r;
+}
+
 int inline_pages(struct source *source, const struct tree_root *root, struct snapshot_page **ret, size_t *ret_count,
                  struct error *e)
 {
@@ -75,6 +111,8 @@ int inline_pages(struct source *source, const struct tree_root *root, struct sna
     int r = tree_open(source, root, 0, &t, e);
     for (size_t i = 0; r == 0 && !root->empty && i < sizeof(directories) / sizeof(*directories); i++)
         r = choose_directory(source, t, directories[i], &c, e);
+    if (r == 0 && !root->empty)
+        r = choose_levels(source, t, &c, e);
     if (r < 0) {
         snapshot_pages_free(c.pages, c.count);
         return r;
