@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#define CONNECTIONS 8 /* to begin with: metadata in the background, and the first reads */
+
 static int open_stack(struct cmd_context *c, struct stack *s, struct error *e)
 {
     int r = stack_open(s, c->config, c->ui, e);
@@ -33,7 +35,11 @@ static int supervise(struct cmd_context *c, struct error *e)
     _cleanup_free_ char *point = place_in_run(c->config, c->arguments[0], "lower");
     _cleanup_free_ char *source = mem_printf("ag-box:%s", c->arguments[0]);
     struct supervisor_config sc = {
-        .mount_point = point, .source = source, .argv = argv, .ready_fd = SUPERVISOR_READY_FD
+        .mount_point = point,
+        .source = source,
+        .argv = argv,
+        .ready_fd = SUPERVISOR_READY_FD,
+        .early = supervisor_early(),
     };
     return supervisor_run(&sc, e);
 }
@@ -41,6 +47,8 @@ static int supervise(struct cmd_context *c, struct error *e)
 static int run_boxfs(struct cmd_context *c, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
+    if (supervisor_early()) /* only for a lazy box; the journal says so later */
+        return supervise(c, e);
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
         r = stack_peek(&s, c->arguments[0], e);
@@ -55,9 +63,24 @@ static int run_boxfs(struct cmd_context *c, struct error *e)
     return r < 0 ? r : daemon_run(&s, false, e);
 }
 
+/* What needs to know nothing of what will be mounted. Errors come again when it does. */
+static void prepare(struct cmd_context *c, struct stack *s)
+{
+    stack_use(s, c->config, c->ui);
+    if (stack_connect(s, NULL) == 0)
+        store_expect(s->store, CONNECTIONS);
+    stack_open(s, c->config, c->ui, NULL);
+}
+
 static int run_serve(struct cmd_context *c, struct error *e)
 {
     struct stack s = STACK_NONE;
+    if (supervisor_early())
+        prepare(c, &s);
+    if (!supervisor_await()) {
+        stack_close(&s);
+        return 0;
+    }
     int r = open_stack(c, &s, e);
     if (r == 0)
         r = daemon_run(&s, true, e);

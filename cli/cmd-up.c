@@ -2,12 +2,15 @@
 #include "cli/box.h"
 #include "cli/commands.h"
 #include "cli/flow.h"
+#include "cli/mounts.h"
 #include "cli/placing.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 #include "index/base/together.h"
 
 #include <errno.h>
+
+#define REQUESTS_AT_ONCE 3 /* lease, hold and snapshot */
 
 static int unlock(void *arg, struct error *e)
 {
@@ -16,19 +19,10 @@ static int unlock(void *arg, struct error *e)
 
 struct fetching {
     struct stack *stack;
+    bool full;
     struct head_object head;
     bool done, absent;
 };
-
-/* What goes wrong here goes wrong again, and is said, where the head is read; unless there is no such box. */
-static int fetch_head(void *arg, struct error *e)
-{
-    struct fetching *f = arg;
-    int r = head_fetch(f->stack->store, f->stack->name, &f->head, e);
-    f->done = r == 0;
-    f->absent = r == -ENOENT;
-    return 0;
-}
 
 static bool needs_head(const struct stack *s)
 {
@@ -36,16 +30,37 @@ static bool needs_head(const struct stack *s)
     return (state == BOX_NONE || state == BOX_PARKED || state == BOX_MOVED_ASIDE) && !box_record_in_doubt(&s->record);
 }
 
+/*
+ * What goes wrong here goes wrong again, and is said, where the head is read; unless there is no such box: then one
+ * that this node has not heard of leaves nothing. While the keys are made there is time to start the daemon.
+ */
+static int fetch_head(void *arg, struct error *e)
+{
+    struct fetching *f = arg;
+    struct stack *s = f->stack;
+    if (s->journal && !f->full)
+        mounts_expect(s);
+    int r = head_fetch(s->store, s->name, &f->head, e);
+    f->done = r == 0;
+    f->absent = r == -ENOENT;
+    if (!f->done)
+        return 0;
+    r = s->journal ? 0 : stack_box(s, s->name, true, e);
+    if (r == 0 && !f->full)
+        mounts_expect(s);
+    return r;
+}
+
 /* The keys, and in the same round trip the head (rule F2). */
 static int up(struct stack *s, struct flow_up_options *o, struct error *e)
 {
-    struct fetching f = { .stack = s };
+    struct fetching f = { .stack = s, .full = o->full };
     s->asks_config = needs_head(s); /* what is here must come up without the store, too */
     struct together calls[] = { { .run = unlock, .arg = s }, { .run = fetch_head, .arg = &f } };
     int r = together_run(calls, s->asks_config ? 2 : 1, e);
     if (f.done)
         o->fetched = &f.head;
-    if (r == 0 && !s->journal) /* a box that this node has not heard of leaves nothing here if there is none */
+    if (r == 0 && !s->journal)
         r = f.absent ? flow_no_box(s, e) : stack_box(s, s->name, true, e);
     if (r == 0)
         r = flow_up(s, o, e);
@@ -73,11 +88,16 @@ static int run(struct cmd_context *c, struct error *e)
     if (r < 0 || done)
         return r;
     _cleanup_(stack_close) struct stack s = STACK_NONE;
-    r = o->no_start ? 0 : box_check(e);
-    if (r == 0)
-        r = stack_open(&s, c->config, c->ui, e);
+    r = stack_check_name(c->arguments[0], e);
+    if (r == 0 && !o->no_start)
+        r = box_check(e);
+    stack_use(&s, c->config, c->ui);
     if (r == 0)
         r = stack_connect(&s, e);
+    if (r == 0) { /* connections are on their way while disks are read */
+        store_expect(s.store, REQUESTS_AT_ONCE);
+        r = stack_open(&s, c->config, c->ui, e);
+    }
     if (r == 0)
         r = stack_box(&s, c->arguments[0], false, e);
     if (r < 0)

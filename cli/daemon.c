@@ -32,7 +32,7 @@ struct daemon {
     struct hydrate *_Atomic hydrate; /* NULL until it has begun */
     atomic_bool no_hydration;        /* it could not */
     struct touches *touches;
-    char **first; /* paths that the last session touched first */
+    char **first; /* paths that the last session touched first; the hydrating thread's */
     size_t first_count;
     struct renewal *renewal;
     struct control *control;
@@ -63,6 +63,7 @@ static void on_scanned(void *arg, bool xattrs)
 {
     struct daemon *d = arg;
     flush_known(d, NULL);
+    serve_complete(d->serve);
     if (!xattrs)
         serve_without_xattrs(d->serve);
 }
@@ -183,8 +184,9 @@ static int start_listening(struct daemon *d, struct error *e)
     return r < 0 ? r : control_start(path, handlers, d, &d->control, e);
 }
 
-static void load_access_list(struct daemon *d)
+static size_t load_access_list(void *arg, char *const **ret)
 {
+    struct daemon *d = arg;
     const struct snapshot_frames *f = &d->view.snapshot.access;
     _cleanup_(buf_release) struct buf raw = { 0 };
     struct error e = { 0 };
@@ -193,35 +195,32 @@ static void load_access_list(struct daemon *d)
         r = access_decode(buf_bytes(&raw), &d->first, &d->first_count, &e);
     if (r < 0)
         log_warn("%s: the access list: %s", d->stack->name, e.text);
+    *ret = d->first;
+    return d->first_count;
 }
 
-static int start_hydration(struct daemon *d, struct error *e)
+static void start_hydration(struct daemon *d)
 {
-    load_access_list(d);
+    struct error e = { 0 };
     struct hydrate_config c = { .tree = d->view.tree,
                                 .source = view_source(&d->view),
-                                .first = d->first,
-                                .first_count = d->first_count,
+                                .first = load_access_list,
                                 .metadata_only = !d->stack->config->hydrate,
                                 .extent = on_extent,
                                 .scanned = on_scanned,
                                 .arg = d };
     struct hydrate *h = NULL;
-    int r = hydrate_start(&c, &h, e);
+    if (hydrate_start(&c, &h, &e) < 0) {
+        log_warn("%s: %s", d->stack->name, e.text);
+        d->no_hydration = true;
+    }
     d->hydrate = h;
-    return r;
 }
 
-/* Requests are answered already: the access list may have to be fetched, and the store be away. */
 static void on_ready(void *arg)
 {
-    struct daemon *d = arg;
-    struct error e = { 0 };
+    (void)arg;
     supervisor_ready();
-    if (start_hydration(d, &e) == 0)
-        return;
-    log_warn("%s: %s", d->stack->name, e.text);
-    d->no_hydration = true;
 }
 
 static int serve(struct daemon *d, const struct link_group *groups, size_t group_count, struct error *e)
@@ -231,6 +230,7 @@ static int serve(struct daemon *d, const struct link_group *groups, size_t group
                               .groups = groups,
                               .group_count = group_count,
                               .apart = true,
+                              .far = true,
                               .bytes = d->view.snapshot.bytes,
                               .fuse_fd = SUPERVISOR_FUSE_FD,
                               .slots_fd = SUPERVISOR_SLOTS_FD,
@@ -263,8 +263,10 @@ static int run_lazy(struct daemon *d, struct error *e)
     int r = stack_content(d->stack, e);
     if (r == 0)
         r = open_lower(d, e);
-    if (r == 0)
-        r = start_listening(d, e);
+    if (r < 0)
+        return r;
+    start_hydration(d); /* before anybody asks: the first pages are on their way when the mount is ready */
+    r = start_listening(d, e);
     return r < 0 ? r : serve_run(d->serve, e);
 }
 

@@ -9,6 +9,7 @@
 #include "fusefs/overlay.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
+#include "index/base/log.h"
 #include "index/base/mem.h"
 
 #include <dirent.h>
@@ -102,12 +103,32 @@ int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e)
     return 0;
 }
 
+static char *daemon_log(const struct stack *s)
+{
+    return place_in_box(s->config, s->name, "daemon.log");
+}
+
 int mounts_start_daemon(struct stack *s, struct error *e)
 {
-    _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "daemon.log");
+    _cleanup_free_ char *run = place_run(s->config, s->name), *log = daemon_log(s);
+    if (s->daemon.pid)
+        return spawn_finish(&s->daemon, s->name, log, e);
     int r = fd_make_directories(run, 0700, e);
     struct unit u = { .kind = UNIT_TREE, .name = s->name };
     return r < 0 ? r : unit_start(s->config, &u, log, e);
+}
+
+void mounts_expect(struct stack *s)
+{
+    _cleanup_free_ char *run = place_run(s->config, s->name), *log = daemon_log(s);
+    struct error e = { 0 };
+    if (mounts_missing() || s->daemon.pid)
+        return;
+    int r = fd_make_directories(run, 0700, &e);
+    if (r == 0)
+        r = spawn_early("boxfs", s->name, log, &s->daemon, &e);
+    if (r < 0)
+        log_info("%s", e.text); /* it will be started, or fail, when it is needed */
 }
 
 /* A journal that names an upper is never found without one, whatever the power does. */

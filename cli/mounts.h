@@ -21,6 +21,8 @@ enum mounts_state {
 };
 
 int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e);
+/* A hint: mounts_up will soon be called for a lazy tree, and its daemon may start now, and connect. */
+void mounts_expect(struct stack *s);
 int mounts_up(struct stack *s, bool fresh, struct error *e); /* fresh: the upper is made now */
 int mounts_show(struct stack *s, struct error *e);
 /* A lazy box's tree is mounted over its own base, if need be now; of a full box nothing is needed. */

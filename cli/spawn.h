@@ -13,3 +13,12 @@
  * failed (its error). ret_pid: our child, for waitpid(2); may be NULL.
  */
 int spawn_daemon(const char *command, const char *argument, const char *log, pid_t *ret_pid, struct error *e);
+
+/* The same in two steps: a daemon that starts early and does no more than it may before the word (supervisor_await). */
+struct spawned {
+    pid_t pid; /* 0: none */
+    int ready, word;
+};
+int spawn_early(const char *command, const char *argument, const char *log, struct spawned *ret, struct error *e);
+int spawn_finish(struct spawned *s, const char *argument, const char *log, struct error *e); /* s: none, also on errors */
+void spawn_give_up(struct spawned *s); /* returns when it has ended; none is fine */

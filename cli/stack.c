@@ -16,10 +16,16 @@
 #define COMMAND_WAIT_MS 10000
 #define BACKGROUND_THREADS 4
 
-int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e)
+void stack_use(struct stack *s, const struct config *c, struct ui *ui)
 {
     s->config = c;
     s->ui = ui;
+    s->seal = (struct seal_context){ &s->keys, s->name };
+}
+
+int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e)
+{
+    stack_use(s, c, ui);
     if (s->state_dir >= 0)
         return 0;
     int r = fd_make_directories(c->state_dir, 0700, e);
@@ -107,7 +113,6 @@ int stack_store(struct stack *s, struct error *e)
     if (r < 0)
         return r;
     s->unlocked = true;
-    s->seal = (struct seal_context){ &s->keys, s->name };
     return 0;
 }
 
@@ -128,8 +133,6 @@ static int open_box_directory(struct stack *s, const char *name, bool create, st
         return 0;
     if (name != s->name)
         snprintf(s->name, sizeof(s->name), "%s", name);
-    s->seal.box = s->name;
-    s->seal.keys = &s->keys;
     _cleanup_free_ char *path = place_box(s->config, name);
     if (create) {
         int r = fd_make_directories(path, 0700, e);
@@ -209,6 +212,7 @@ int stack_save_record(struct stack *s, struct error *e)
 
 void stack_close(struct stack *s)
 {
+    spawn_give_up(&s->daemon);
     fetch_free(s->fetch);
     cache_close(s->cache);
     box_record_release(&s->record);

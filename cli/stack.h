@@ -9,6 +9,7 @@
  */
 
 #include "cli/config.h"
+#include "cli/spawn.h"
 #include "cli/ui.h"
 #include "index/cache.h"
 #include "index/journal.h"
@@ -36,6 +37,7 @@ struct stack {
     bool keeps_metadata; /* what is read of it is the mounted base's: never evicted (the daemon) */
     struct cache *cache;
     struct fetch *fetch;
+    struct spawned daemon; /* called early (cli/mounts), and waits for what there is to mount */
 };
 
 #define STACK_NONE                                                                                                     \
@@ -43,7 +45,9 @@ struct stack {
         .state_dir = -1, .box_dir = -1, .command_lock = -1                                                             \
     }
 
-/* The state directory, made if absent (0700; a loose mode is refused). */
+/* What it is for; stack_connect needs no more. */
+void stack_use(struct stack *s, const struct config *c, struct ui *ui);
+/* As stack_use, and the state directory, made if absent (0700; a loose mode is refused). */
 int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e);
 int stack_connect(struct stack *s, struct error *e); /* the store alone; sends nothing */
 /* Store and keys. A copy of config and the unwrapped key are kept on this node (rule F5); config is fetched only if

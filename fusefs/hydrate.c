@@ -37,7 +37,10 @@ struct hydrate {
     struct batch *next;  /* of the thread alone, as the rest */
     struct locator last; /* told or asked for just before: extents of one frame are neighbours */
     bool xattrs;         /* some entry has one */
-    uint64_t *asked;     /* a bit a position: files fetched along the access list */
+    char *const *first;  /* the access list, once it is listed */
+    size_t first_count;
+    bool listed;
+    uint64_t *asked; /* a bit a position: files fetched along the access list */
 };
 
 static bool same_frame(const struct locator *a, const struct locator *b)
@@ -260,8 +263,11 @@ static int get_extents(struct hydrate *h, struct error *e)
 static int get_first(struct hydrate *h, struct error *e)
 {
     int r = 0;
-    for (size_t i = 0; i < h->config.first_count && r == 0; i++)
-        r = ask_for_path(h, h->config.first[i], e);
+    if (!h->listed && h->config.first)
+        h->first_count = h->config.first(h->config.arg, &h->first);
+    h->listed = true;
+    for (size_t i = 0; i < h->first_count && r == 0; i++)
+        r = ask_for_path(h, h->first[i], e);
     return r == 0 ? submit(h, e) : r;
 }
 

@@ -20,8 +20,9 @@ enum hydrate_phase { HYDRATE_METADATA, HYDRATE_EXTENTS, HYDRATE_FIRST, HYDRATE_R
 struct hydrate_config {
     struct tree *tree;
     struct source *source;
-    char *const *first; /* paths of the access list; borrowed until hydrate_free */
-    size_t first_count;
+    /* The access list's paths, once, when their turn has come (from the hydrating thread; the store may be asked, and
+     * be away); borrowed until hydrate_free. NULL: none. */
+    size_t (*first)(void *arg, char *const **ret);
     bool metadata_only; /* BOX_HYDRATE=off: end before content is fetched, until hydrate_full_speed */
     /* Every extent of the tree, from the hydrating thread; may be NULL. Non-zero ends hydration. */
     int (*extent)(void *arg, const struct extent *x, struct error *e);

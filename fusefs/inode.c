@@ -13,6 +13,7 @@ struct first_name {
 
 struct inode_map {
     struct tree *tree;
+    struct guess *guess;
     struct first_name *firsts; /* by position */
     size_t first_count;
     bool apart;
@@ -68,6 +69,11 @@ void inode_map_free(struct inode_map *i)
 struct tree *inode_map_tree(struct inode_map *i)
 {
     return i->tree;
+}
+
+void inode_map_guess(struct inode_map *i, struct guess *g)
+{
+    i->guess = g;
 }
 
 void inode_release(struct inode *n)
@@ -206,6 +212,8 @@ int inode_lookup(struct inode_map *i, uint64_t parent, const char *name, struct 
     int r = inode_path(i, parent, &path, e);
     if (r < 0)
         return r;
+    if (i->guess)
+        guess_directory(i->guess, buf_bytes(&path), name);
     if (key_directory_prefix(buf_bytes(&path), &key) < 0)
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "the path of node %llu", (unsigned long long)parent);
     buf_add(&key, name, len);

@@ -18,8 +18,8 @@
  * "not counted" (as overlayfs has it): 2 would tell find(1) that there are no subdirectories. Safe from any thread.
  */
 
+#include "fusefs/guess.h"
 #include "index/snapshot.h"
-#include "index/tree.h"
 
 #include <sys/stat.h>
 
@@ -33,6 +33,7 @@ int inode_map_new(struct tree *tree, const struct link_group *groups, size_t cou
                   struct error *e);
 void inode_map_free(struct inode_map *i); /* NULL is fine */
 struct tree *inode_map_tree(struct inode_map *i);
+void inode_map_guess(struct inode_map *i, struct guess *g); /* is told of every look-up; borrowed. Before the first. */
 
 struct inode {
     uint64_t id;      /* the kernel's node id */

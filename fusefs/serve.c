@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fusefs/serve.h"
 
+#include "fusefs/guess.h"
 #include "fusefs/loop.h"
 #include "fusefs/session.h"
 #include "index/base/mem.h"
@@ -16,6 +17,7 @@
 struct serve {
     struct serve_config config;
     struct requests *requests;
+    struct guess *guess; /* NULL: the pages are near */
     struct lower lower;
     struct session *session;
 };
@@ -28,6 +30,10 @@ static int assemble(struct serve *s, struct error *e)
         r = answers_new(ANSWERS, &s->lower.answers, e);
     if (r == 0)
         r = inode_map_new(c->tree, c->groups, c->group_count, c->apart, &s->lower.inodes, e);
+    if (r == 0 && c->far)
+        r = guess_new(c->tree, &s->guess, e);
+    if (r == 0)
+        inode_map_guess(s->lower.inodes, s->guess);
     if (r == 0)
         r = reader_new(c->source, s->lower.answers, &s->lower.reader, e);
     if (r == 0)
@@ -60,6 +66,7 @@ void serve_free(struct serve *s)
     if (!s)
         return;
     session_close(s->session);
+    guess_free(s->guess);
     reader_free(s->lower.reader);
     inode_map_free(s->lower.inodes);
     answers_free(s->lower.answers);
@@ -129,4 +136,10 @@ void serve_stats(struct serve *s, struct serve_stats *ret)
 void serve_without_xattrs(struct serve *s)
 {
     s->lower.no_xattrs = true;
+}
+
+void serve_complete(struct serve *s)
+{
+    if (s->guess)
+        guess_end(s->guess);
 }

@@ -22,6 +22,7 @@ struct serve_config {
     const struct link_group *groups; /* of the snapshot; until serve_new has returned */
     size_t group_count;
     bool apart;                                    /* an overlay on top joins names: each is a file of its own here */
+    bool far; /* pages come from far away: they are asked for a look-up ahead, until serve_complete (fusefs/guess) */
     uint64_t bytes;                                /* what statfs says; snapshot.bytes */
     int fuse_fd, slots_fd;                         /* SUPERVISOR_FUSE_FD, SUPERVISOR_SLOTS_FD; made close-on-exec */
     unsigned threads;                              /* 0: SERVE_THREADS */
@@ -46,3 +47,4 @@ void serve_stats(struct serve *s, struct serve_stats *ret); /* from any thread, 
 /* The whole tree has been seen and no entry has an extended attribute: the kernel need not ask for any. From any
  * thread. */
 void serve_without_xattrs(struct serve *s);
+void serve_complete(struct serve *s); /* all pages of the tree are here; from any thread */

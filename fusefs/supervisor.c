@@ -21,7 +21,7 @@
 
 struct supervisor {
     char *const *argv;
-    int fuse_fd, slots_fd, ready_fd;
+    int fuse_fd, slots_fd, ready_fd, word_fd;
     struct requests *requests;
 };
 
@@ -40,16 +40,16 @@ static int close_above(unsigned first)
 /* In the child: descriptors to their places, by way of numbers that none of them has. */
 static void become_daemon(const struct supervisor *s)
 {
-    const int from[] = { s->fuse_fd, s->slots_fd, s->ready_fd };
-    int safe[3];
-    for (unsigned i = 0; i < 3; i++)
+    const int from[] = { s->fuse_fd, s->slots_fd, s->ready_fd, s->word_fd };
+    int safe[4];
+    for (unsigned i = 0; i < 4; i++)
         safe[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD, 16);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 4; i++)
         if (safe[i] < 0)
             close(SUPERVISOR_FUSE_FD + (int)i);
         else
             dup2(safe[i], SUPERVISOR_FUSE_FD + (int)i);
-    close_above(SUPERVISOR_READY_FD + 1);
+    close_above(SUPERVISOR_WORD_FD + 1);
 
     const int reset[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
     for (unsigned i = 0; i < 4; i++)
@@ -108,11 +108,13 @@ static bool unmounted_within(const struct supervisor *s, int pause_ms)
     return poll(&p, 1, pause_ms) > 0 && (p.revents & POLLERR);
 }
 
-static void supervise(struct supervisor *s)
+/* pid: of the first daemon, if it runs already, or 0. */
+static void supervise(struct supervisor *s, pid_t pid)
 {
-    for (unsigned quick_deaths = 0;;) {
+    for (unsigned quick_deaths = 0;; pid = 0) {
         int64_t start = now_ms();
-        pid_t pid = start_daemon(s);
+        if (pid <= 0)
+            pid = start_daemon(s);
         if (pid > 0 && wait_for_daemon(pid))
             return;
         quick_deaths = now_ms() - start >= LIFE_GOOD_MS ? 0 : quick_deaths + 1;
@@ -142,16 +144,18 @@ static int take_init(struct supervisor *s, struct error *e)
     return requests_save_init(s->requests, (struct bytes){ request, (size_t)n }, e);
 }
 
-static int set_up(struct supervisor *s, const struct supervisor_config *c, struct error *e)
+static int open_descriptors(struct supervisor *s, struct error *e)
 {
     s->fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (s->fuse_fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "open /dev/fuse");
     int r = requests_create(&s->slots_fd, e);
-    if (r == 0)
-        r = requests_open(s->slots_fd, &s->requests, e);
-    if (r == 0)
-        r = mount_fuse(s->fuse_fd, c->source, c->mount_point, e);
+    return r < 0 ? r : requests_open(s->slots_fd, &s->requests, e);
+}
+
+static int set_up(struct supervisor *s, const struct supervisor_config *c, struct error *e)
+{
+    int r = mount_fuse(s->fuse_fd, c->source, c->mount_point, e);
     if (r < 0)
         return r;
     r = take_init(s, e);
@@ -168,15 +172,70 @@ static void tear_down(struct supervisor *s)
     mem_closep(&s->ready_fd);
 }
 
+bool supervisor_early(void)
+{
+    return fcntl(SUPERVISOR_WORD_FD, F_GETFD) >= 0;
+}
+
+bool supervisor_await(void)
+{
+    char word;
+    ssize_t n = 1;
+    if (!supervisor_early())
+        return true;
+    while ((n = read(SUPERVISOR_WORD_FD, &word, 1)) < 0 && errno == EINTR)
+        ;
+    close(SUPERVISOR_WORD_FD);
+    return n == 1;
+}
+
+/* ret_word: what the daemon will wait for is to be written there; closing it ends the daemon. */
+static int start_early(struct supervisor *s, pid_t *ret_pid, int *ret_word, struct error *e)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "pipe");
+    s->word_fd = fds[0];
+    *ret_pid = start_daemon(s);
+    *ret_word = fds[1];
+    mem_closep(&s->word_fd);
+    s->word_fd = -1;
+    return 0;
+}
+
+static void give_up_daemon(pid_t pid, int *word)
+{
+    mem_closep(word);
+    *word = -1;
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 int supervisor_run(const struct supervisor_config *c, struct error *e)
 {
-    struct supervisor s = { .argv = c->argv, .fuse_fd = -1, .slots_fd = -1, .ready_fd = c->ready_fd };
+    struct supervisor s = { .argv = c->argv, .fuse_fd = -1, .slots_fd = -1, .ready_fd = c->ready_fd, .word_fd = -1 };
     struct error why = { 0 };
+    _cleanup_close_ int word = -1;
+    pid_t first = 0;
     ignore_signals();
-    int r = set_up(&s, c, &why);
+    int r = open_descriptors(&s, &why);
+    if (r == 0 && c->early)
+        r = start_early(&s, &first, &word, &why);
+    if (r == 0 && c->early && !supervisor_await()) {
+        give_up_daemon(first, &word);
+        tear_down(&s);
+        return 0;
+    }
     if (r == 0)
-        supervise(&s);
-    else {
+        r = set_up(&s, c, &why);
+    if (r == 0) {
+        if (word >= 0)
+            fd_write_all(word, "M", 1, NULL); /* it is gone already: another one is started */
+        mem_closep(&word);
+        word = -1;
+        supervise(&s, first);
+    } else {
+        give_up_daemon(first, &word);
         if (s.ready_fd >= 0)
             fd_write_all(s.ready_fd, &why, sizeof(why), NULL);
         if (e)

@@ -16,11 +16,13 @@
 
 #include "index/base/error.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define SUPERVISOR_FUSE_FD 3
 #define SUPERVISOR_SLOTS_FD 4
 #define SUPERVISOR_READY_FD 5 /* a pipe for the daemon's supervisor_ready; may be closed */
+#define SUPERVISOR_WORD_FD  6 /* a pipe for supervisor_await; may be closed */
 
 #define SUPERVISOR_PAUSE_MAX_MS 5000
 
@@ -29,11 +31,20 @@ struct supervisor_config {
     const char *source; /* what mountinfo shows */
     char *const *argv;  /* the daemon's, NULL behind; argv[0] is a path */
     int ready_fd;       /* write end of a pipe for supervisor_wait, -1: none. Ours from now on. */
+    bool early;         /* starts the first daemon at once, mounts when supervisor_await allows it, then tells it */
 };
 
 /* Mounts and supervises: blocks until unmounted, 0. Call it in a process that has no other duty. A failure before the
  * first daemon has been started is an error, undone and told through ready_fd too. */
 int supervisor_run(const struct supervisor_config *c, struct error *e);
+
+/*
+ * For who was started early, supervisor or daemon, and has made ready what does not depend on what is to be mounted:
+ * waits for the word (a byte on SUPERVISOR_WORD_FD). True: it came, or there is nothing to wait for. False: nothing
+ * will be mounted, and the process is to end with 0.
+ */
+bool supervisor_early(void); /* whether there is something to wait for */
+bool supervisor_await(void);
 
 /* For the daemon, once it answers: tells whoever waits, once. Nobody there: nothing happens. */
 void supervisor_ready(void);

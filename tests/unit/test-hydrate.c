@@ -102,13 +102,25 @@ static void scanned(void *arg, bool xattrs)
     assert_false(xattrs);
 }
 
+static struct {
+    char *const *paths;
+    size_t count;
+} access_list;
+
+static size_t list_first(void *arg, char *const **ret)
+{
+    *ret = access_list.paths;
+    return access_list.count;
+}
+
 static struct hydrate *hydrate(char *const *first, size_t count, bool metadata_only)
 {
+    access_list.paths = first;
+    access_list.count = count;
     const struct hydrate_config c = {
         .tree = tree,
         .source = &recorder.source,
-        .first = first,
-        .first_count = count,
+        .first = list_first,
         .metadata_only = metadata_only,
         .extent = tell_extent,
         .scanned = scanned,
