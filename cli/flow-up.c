@@ -15,6 +15,7 @@
 #include "index/base/text.h"
 #include "index/base/together.h"
 #include "index/random.h"
+#include "index/ways.h"
 #include "sync/hold.h"
 
 #include <errno.h>
@@ -175,17 +176,65 @@ static int prepare(struct going_up *u, struct snapshot *ret, struct error *e)
     return 0;
 }
 
-static int join_names(struct stack *s, struct view *v, struct error *e)
+/* Names that are to be joined. */
+struct joining {
+    struct going_up *up;
+    struct view *view;
+    struct link_group *groups;
+    size_t count;
+    uint64_t names, done;
+};
+
+static int read_links(void *arg, struct error *e)
 {
-    struct link_group *groups = NULL;
-    size_t count = 0;
-    int r = view_links(v, &groups, &count, e);
-    if (r < 0 || count == 0)
-        return r;
+    struct joining *j = arg;
+    return view_links(j->view, &j->groups, &j->count, e);
+}
+
+static int read_inner_pages(void *arg, struct error *e)
+{
+    struct joining *j = arg;
+    (void)e;
+    ways_begin(j->view->tree, view_source(j->view));
+    return 0;
+}
+
+/*
+ * Before there is a mount: the daemon then finds the list in the cache, however long it took to come, and each name
+ * that is joined finds its pages there. The list and the first pages do not wait for each other: of a tree of three
+ * levels only the leaves are one round trip more.
+ */
+static int fetch_links(struct joining *j, struct error *e)
+{
+    if (j->view->snapshot.links.count == 0)
+        return 0;
+    struct together calls[] = { { .run = read_links, .arg = j }, { .run = read_inner_pages, .arg = j } };
+    int r = together_run(calls, 2, e);
+    if (r == 0)
+        r = ways_to_links(j->view->tree, view_source(j->view), j->groups, j->count, e);
+    for (size_t g = 0; g < j->count; g++)
+        j->names += j->groups[g].count;
+    return r;
+}
+
+static void on_joined(void *arg, size_t names)
+{
+    struct joining *j = arg;
+    j->done += names;
+    ui_progress(j->up->stack->ui, "joining hard links", j->done, j->done, j->names);
+}
+
+static int join_names(struct joining *j, struct error *e)
+{
+    struct stack *s = j->up->stack;
+    if (j->count == 0)
+        return 0;
     _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
     _cleanup_close_ int root = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    r = root < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", tree) : joins_make(root, groups, count, e);
-    links_free(groups, count);
+    if (root < 0)
+        return error_set(e, ERROR_FAILED, -errno, "open %s", tree);
+    int r = joins_make(root, j->groups, j->count, on_joined, j, e);
+    ui_progress_end(s->ui);
     return r < 0 ? r : overlay_sync(tree, e); /* once the journal says mounted, walkers rely on them */
 }
 
@@ -208,6 +257,23 @@ static void tell(struct going_up *u, const struct snapshot *n)
     meta_release(&meta);
 }
 
+/* Mounts, and makes names that are one inode one again. */
+static int mount_joined(struct going_up *u, struct view *v, struct error *e)
+{
+    struct joining j = { .up = u, .view = v };
+    int r = fetch_links(&j, e);
+    if (r == 0)
+        r = mounts_up(u->stack, true, e);
+    if (r == 0) {
+        phase(u, "mount");
+        r = join_names(&j, e);
+    }
+    if (r == 0 && j.count)
+        phase(u, "links");
+    links_free(j.groups, j.count);
+    return r;
+}
+
 /* Steps 6 to 8. */
 static int bring_up(struct going_up *u, struct error *e)
 {
@@ -221,16 +287,10 @@ static int bring_up(struct going_up *u, struct error *e)
     _cleanup_(view_close) struct view v = { 0 };
     r = view_open(s, &snapshot, &v, e);
     if (r == 0)
-        r = mounts_up(s, true, e);
+        r = mount_joined(u, &v, e);
     if (r < 0)
         return r;
     mounts_tell_held(s);
-    phase(u, "mount");
-    r = join_names(s, &v, e);
-    if (r < 0)
-        return r;
-    if (v.snapshot.links.count)
-        phase(u, "links");
     s->record.state = BOX_MOUNTED;
     r = stack_save_record(s, e);
     if (r == 0)

@@ -122,15 +122,6 @@ int view_open_committed(struct stack *stack, struct view *ret, struct error *e)
     return view_open_id(stack, id, ret, e);
 }
 
-static int no_page(void *arg, const struct locator *page, uint8_t level, struct error *e)
-{
-    (void)arg;
-    (void)page;
-    (void)level;
-    (void)e;
-    return 0;
-}
-
 int view_links(struct view *v, struct link_group **ret, size_t *ret_count, struct error *e)
 {
     const struct snapshot_frames *links = &v->snapshot.links;
@@ -140,8 +131,6 @@ int view_links(struct view *v, struct link_group **ret, size_t *ret_count, struc
         return 0;
     _cleanup_(buf_release) struct buf raw = { 0 };
     int r = source_join(view_source(v), links->frames, links->count, FRAME_LINKS, LINKS_MAX, &raw, e);
-    if (r == 0) /* whoever asks looks the names up next, all over the tree */
-        r = tree_pages(v->tree, no_page, NULL, e);
     return r < 0 ? r : links_decode(buf_bytes(&raw), ret, ret_count, e);
 }
 

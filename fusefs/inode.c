@@ -2,38 +2,41 @@
 #include "fusefs/inode.h"
 
 #include "index/base/mem.h"
+#include "index/hash.h"
 
 #include <errno.h>
 #include <sys/sysmacros.h>
 
+/* Of an inode with several names: its first one, by the hash of its key, so that no page is read to start a daemon. */
 struct first_name {
-    uint64_t position;
+    struct hash name;
     size_t names;
 };
 
 struct inode_map {
     struct tree *tree;
     struct guess *guess;
-    struct first_name *firsts; /* by position */
+    struct first_name *firsts; /* by name */
     size_t first_count;
     bool apart;
 };
 
 static int compare_firsts(const void *a, const void *b)
 {
-    const struct first_name *x = a, *y = b;
-    return x->position < y->position ? -1 : x->position > y->position;
+    return memcmp(((const struct first_name *)a)->name.b, ((const struct first_name *)b)->name.b, HASH_LEN);
 }
 
-static int find_path(struct tree *t, const char *path, uint64_t *ret_position, struct entry *ret, struct error *e)
+static int make_key(const char *path, struct buf *key, struct error *e)
 {
-    _cleanup_(buf_release) struct buf key = { 0 };
-    if (key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &key) < 0)
+    if (key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, key) < 0)
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "a name of a linked file is not a path");
-    int r = tree_find(t, buf_bytes(&key), ret_position, ret, e);
-    if (r == -ENOENT && e && e->kind == ERROR_UNKNOWN)
-        return error_say(e, ERROR_DAMAGED, -EBADMSG, "the first name of a linked file, %s, is not there", path);
-    return r;
+    return 0;
+}
+
+static void hash_key(struct bytes key, struct hash *ret)
+{
+    static const struct hash_key any;
+    hash_bytes(&any, key.data, key.len, ret);
 }
 
 int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, bool apart, struct inode_map **ret,
@@ -47,11 +50,13 @@ int inode_map_new(struct tree *tree, const struct link_group *groups, size_t cou
     for (size_t g = 0; groups && g < count; g++) {
         struct first_name *f = &i->firsts[i->first_count++];
         f->names = groups[g].count;
-        int r = find_path(tree, groups[g].paths[0], &f->position, NULL, e);
+        _cleanup_(buf_release) struct buf key = { 0 };
+        int r = make_key(groups[g].paths[0], &key, e);
         if (r < 0) {
             inode_map_free(i);
             return r;
         }
+        hash_key(buf_bytes(&key), &f->name);
     }
     if (i->first_count > 0)
         qsort(i->firsts, i->first_count, sizeof(i->firsts[0]), compare_firsts);
@@ -81,11 +86,13 @@ void inode_release(struct inode *n)
     entry_release(&n->n);
 }
 
-static size_t count_names(const struct inode_map *i, uint64_t position)
+static size_t count_names(const struct inode_map *i, struct bytes first)
 {
-    struct first_name key = { .position = position }, *found = NULL;
-    if (i->first_count > 0)
-        found = bsearch(&key, i->firsts, i->first_count, sizeof(key), compare_firsts);
+    struct first_name wanted, *found = NULL;
+    if (i->first_count == 0 || first.len == 0)
+        return 1;
+    hash_key(first, &wanted.name);
+    found = bsearch(&wanted, i->firsts, i->first_count, sizeof(wanted), compare_firsts);
     return found ? found->names : 1;
 }
 
@@ -114,8 +121,8 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){ s, rest };
 }
 
-/* first: position of the inode's first name. */
-static void fill_stat(const struct inode_map *i, uint64_t first, struct inode *n)
+/* first: key of the inode's first name; empty: it has no other. */
+static void fill_stat(const struct inode_map *i, struct bytes first, struct inode *n)
 {
     n->stat = (struct stat){
         .st_ino = n->n.ino,
@@ -133,26 +140,44 @@ static void fill_stat(const struct inode_map *i, uint64_t first, struct inode *n
     };
 }
 
+/* n is a link: replaces it by what it stands for. */
+static int follow_link(struct inode_map *i, struct entry *n, struct buf *key, uint64_t *ret_position, struct error *e)
+{
+    _cleanup_free_ char *first = mem_steal(n->target);
+    entry_release(n);
+    int r = make_key(first, key, e);
+    if (r < 0)
+        return r;
+    struct error why = { 0 };
+    r = tree_find(i->tree, buf_bytes(key), ret_position, n, &why);
+    if (r == -ENOENT && why.kind == ERROR_UNKNOWN)
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "the first name of a linked file, %s, is not there", first);
+    if (r < 0 && e)
+        *e = why;
+    if (r == 0 && n->type == ENTRY_LINK)
+        r = error_say(e, ERROR_DAMAGED, -EBADMSG, "%s is a link to a link", first);
+    return r;
+}
+
 int inode_adopt(struct inode_map *i, uint64_t position, struct entry *n, struct inode *ret, struct error *e)
 {
+    _cleanup_(buf_release) struct buf first = { 0 };
     struct inode found = { .n = *n };
     uint64_t first_at = position;
+    int r = 0;
     *n = (struct entry){ 0 };
-    if (found.n.type == ENTRY_LINK) {
-        _cleanup_free_ char *first = mem_steal(found.n.target);
+    if (found.n.type == ENTRY_LINK)
+        r = follow_link(i, &found.n, &first, &first_at, e);
+    else if (found.n.type != ENTRY_DIRECTORY && i->first_count > 0)
+        r = tree_at(i->tree, position, &first, NULL, e);
+    if (r < 0) {
         entry_release(&found.n);
-        int r = find_path(i->tree, first, &first_at, &found.n, e);
-        if (r == 0 && found.n.type == ENTRY_LINK)
-            r = error_say(e, ERROR_DAMAGED, -EBADMSG, "%s is a link to a link", first);
-        if (r < 0) {
-            entry_release(&found.n);
-            return r;
-        }
-        if (i->first_count > 0 && !i->apart)
-            position = first_at;
+        return r;
     }
+    if (i->first_count > 0 && !i->apart)
+        position = first_at;
     found.id = position + 2;
-    fill_stat(i, first_at, &found);
+    fill_stat(i, buf_bytes(&first), &found);
     *ret = found;
     return 0;
 }

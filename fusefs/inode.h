@@ -12,7 +12,7 @@
  * (fusefs/joins). Without one all names of an inode have the first name's node id. Either way nlink is the number of
  * names. Under an overlay that is what makes it tell its own inodes apart by the upper file, not by the lower one
  * (ovl_hash_bylower): with nlink 1, once a joined file was written and a part of the kernel's cache dropped, its names
- * showed two inode numbers.
+ * showed two inode numbers (contrib/DESIGN.md, "Tree and mount").
  *
  * st_ino and ctime are what the last node saw. atime is not kept: mtime is shown. Directories have nlink 1, which means
  * "not counted" (as overlayfs has it): 2 would tell find(1) that there are no subdirectories. Safe from any thread.
@@ -28,7 +28,7 @@
 
 struct inode_map;
 
-/* tree is borrowed, groups are not needed after. */
+/* tree is borrowed, groups are not needed after. Reads no page. */
 int inode_map_new(struct tree *tree, const struct link_group *groups, size_t count, bool apart, struct inode_map **ret,
                   struct error *e);
 void inode_map_free(struct inode_map *i); /* NULL is fine */

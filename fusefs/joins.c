@@ -4,16 +4,12 @@
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
-#include "index/base/pool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <uthash.h>
-
-#define TOUCH_THREADS 8u
 
 struct parent {
     char *path;
@@ -55,64 +51,29 @@ static int open_parent(int root, const char *path, struct error *e)
     return fd;
 }
 
+/* Its times are those before anything is changed in it. */
 static int note_parent(struct joins *j, const char *path, struct error *e)
 {
     struct place p;
     struct parent *known;
+    struct stat st;
     int r = split(path, &p, e);
     if (r < 0)
         return r;
     HASH_FIND_STR(j->parents, p.parent, known);
     if (known)
         return 0;
-    known = mem_new(1, sizeof(*known));
-    known->path = mem_strdup(p.parent);
-    HASH_ADD_KEYPTR(hh, j->parents, known->path, strlen(known->path), known);
-    return 0;
-}
-
-struct touch {
-    int root;
-    struct parent *parent;
-};
-
-/* Lists the directory, which brings its entries and their attributes into the kernel's cache, and notes its times. */
-static int touch(void *arg, struct error *e)
-{
-    _cleanup_free_ struct touch *t = arg;
-    int fd = open_parent(t->root, t->parent->path, e);
+    _cleanup_close_ int fd = open_parent(j->root, p.parent, e);
     if (fd < 0)
         return fd;
-    struct stat st;
-    if (fstat(fd, &st) < 0) {
-        close(fd);
-        return error_set(e, ERROR_FAILED, -errno, "stat %s", t->parent->path);
-    }
-    t->parent->times[0] = st.st_atim;
-    t->parent->times[1] = st.st_mtim;
-    DIR *d = fdopendir(fd);
-    while (d && readdir(d))
-        ;
-    if (d)
-        closedir(d);
+    if (fstat(fd, &st) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "stat %s", p.parent);
+    known = mem_new(1, sizeof(*known));
+    known->path = mem_strdup(p.parent);
+    known->times[0] = st.st_atim;
+    known->times[1] = st.st_mtim;
+    HASH_ADD_KEYPTR(hh, j->parents, known->path, strlen(known->path), known);
     return 0;
-}
-
-/* In parallel, since on a fresh mount each directory may be a round trip to the store. */
-static int touch_parents(struct joins *j, struct error *e)
-{
-    struct pool *pool;
-    int r = pool_new(TOUCH_THREADS, 2 * TOUCH_THREADS, &pool, e);
-    if (r < 0)
-        return r;
-    for (struct parent *p = j->parents; p && r == 0; p = p->hh.next) {
-        struct touch *t = mem_new(1, sizeof(*t));
-        *t = (struct touch){ j->root, p };
-        r = pool_run(pool, touch, free, t, e);
-    }
-    int waited = pool_wait(pool, e);
-    pool_free(pool);
-    return r < 0 ? r : waited;
 }
 
 static int link_beside(struct joins *j, int from, const char *first, int to, char temporary[32], struct error *e)
@@ -195,17 +156,19 @@ static void free_parents(struct joins *j)
     }
 }
 
-int joins_make(int root, const struct link_group *groups, size_t count, struct error *e)
+int joins_make(int root, const struct link_group *groups, size_t count, joins_progress progress, void *arg,
+               struct error *e)
 {
     struct joins j = { .root = root };
     int r = 0;
     for (size_t g = 0; g < count && r == 0; g++)
         for (size_t i = 0; i < groups[g].count && r == 0; i++)
             r = note_parent(&j, groups[g].paths[i], e);
-    if (r == 0)
-        r = touch_parents(&j, e);
-    for (size_t g = 0; g < count && r == 0; g++)
+    for (size_t g = 0; g < count && r == 0; g++) {
         r = join_group(&j, &groups[g], e);
+        if (progress)
+            progress(arg, groups[g].count);
+    }
     if (r == 0)
         r = restore_times(&j, e);
     free_parents(&j);

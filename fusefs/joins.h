@@ -8,11 +8,15 @@
  * renamed over it (an unlink first would leave a whiteout). link(2) copies up metadata alone: no content is read, and
  * the overlay sets the redirects. The times of every directory that changed are put back. Runs before anyone else sees
  * the tree, on an upper that is thrown away if it fails. Every path is opened beneath root, without following symlinks
- * (rule T5).
+ * (rule T5). Nothing is listed: it looks up each name and its parents, once whoever calls has brought their pages here
+ * (index/ways).
  */
 
 #include "index/snapshot.h"
 
-/* root: a descriptor of the merged root. -EBADMSG ERROR_DAMAGED: a name is not there, or a group is not what it should
+typedef void (*joins_progress)(void *arg, size_t names); /* so many more are done */
+
+/* root: a descriptor of the merged root. progress may be NULL. -EBADMSG ERROR_DAMAGED: a name is not there, or a group is not what it should
  * be. */
-int joins_make(int root, const struct link_group *groups, size_t count, struct error *e);
+int joins_make(int root, const struct link_group *groups, size_t count, joins_progress progress, void *arg,
+               struct error *e);

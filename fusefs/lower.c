@@ -11,11 +11,20 @@
 /* Waiting reads must not fill the kernel's quota of background requests, or cached reads would wait behind them. */
 #define BACKGROUND_MAX (REQUESTS_SLOTS / 4 * 3)
 
+/*
+ * With file handles overlayfs finds the base's inode of whatever was copied up, so that all names of a file are one
+ * inode of the overlay whatever the kernel has forgotten (contrib/DESIGN.md). Not from Linux 6.16 on: there an entry
+ * that hangs nowhere has no epoch and is refused before we are asked, and overlayfs says ESTALE.
+ */
+#define FIRST_WITH_EPOCHS 44u /* minor version of the protocol */
+
 static void op_init(void *arg, struct fuse_conn_info *conn)
 {
     conn->want = conn->capable &
                  (FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS |
                   FUSE_CAP_POSIX_ACL | FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_NO_OPENDIR_SUPPORT | FUSE_CAP_ASYNC_DIO);
+    if (conn->proto_minor < FIRST_WITH_EPOCHS)
+        conn->want |= conn->capable & FUSE_CAP_EXPORT_SUPPORT;
     conn->max_write = LOOP_MAX_WRITE; /* reads too: libfuse derives the pages of a request from it */
     conn->max_readahead = LOOP_MAX_WRITE;
     conn->max_background = BACKGROUND_MAX;
@@ -42,14 +51,24 @@ static void fail(fuse_req_t req, uint64_t id, const struct error *e)
     fuse_reply_err(req, EIO);
 }
 
+/* What the kernel asks when it has a node id and no name: "." for the inode of a file handle, then "/", which is how it
+ * calls an entry that hangs nowhere, whether that one is still valid. */
+static bool names_itself(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "/") == 0;
+}
+
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     const struct lower *l = fuse_req_userdata(req);
     struct inode n;
     struct error e = { 0 };
     struct fuse_entry_param p = { .entry_timeout = LISTING_FOREVER };
-    int r = inode_lookup(l->inodes, parent, name, &n, &e);
-    if (r == -ENOENT && e.kind == ERROR_UNKNOWN) {
+    int r = names_itself(name) ? inode_get(l->inodes, parent, &n, &e) : inode_lookup(l->inodes, parent, name, &n, &e);
+    bool unknown_origin = r < 0 && r != -ECANCELED && strcmp(name, ".") == 0;
+    if (unknown_origin) /* what was copied up is there without it */
+        log_warn("the inode of a file handle, node %llu: %s", (unsigned long long)parent, e.text);
+    if (unknown_origin || (r == -ENOENT && e.kind == ERROR_UNKNOWN)) {
         fuse_reply_entry(req, &p); /* node 0: absent, for ever */
         return;
     }

@@ -2,8 +2,9 @@
 /*
  * generator - a box of many files in a store, without a tree on any disk: for tests and benches of size.
  *
- * generator BOX PATH COUNT, with the configuration of a node on which `ag-box init` was run. COUNT files, 100 a
- * directory and 100 directories a directory, below project/; all have the same content. The box is free.
+ * generator BOX PATH COUNT [LINKED], with the configuration of a node on which `ag-box init` was run. COUNT files, 100
+ * a directory and 100 directories a directory, below project/; all have the same content. The first LINKED of them are
+ * pairs: a file and the one of the same name in the next directory are one inode. The box is free.
  */
 #include "cli/config.h"
 #include "index/base/mem.h"
@@ -27,7 +28,7 @@
 struct making {
     const struct config *config;
     const char *box, *path;
-    uint64_t count;
+    uint64_t count, linked;
     struct store *store;
     struct keys keys;
     struct node node;
@@ -122,6 +123,20 @@ static int put_children(struct making *m, const char *parent, const char *prefix
     return r;
 }
 
+/* As put_children, of files that have their records in the directory before. */
+static int put_links(struct making *m, const char *parent, const char *first, uint64_t count, struct error *e)
+{
+    int r = 0;
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        char path[128], target[128];
+        struct entry n = { .type = ENTRY_LINK, .target = target };
+        snprintf(path, sizeof(path), "%s/file%05llu", parent, (unsigned long long)i);
+        snprintf(target, sizeof(target), "%s/file%05llu", first, (unsigned long long)i);
+        r = put(m, path, &n, e);
+    }
+    return r;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -129,13 +144,20 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static int put_top(struct making *m, uint64_t number, uint64_t files, struct error *e)
 {
-    char top[64], path[96];
+    char top[64], path[96], before[96] = "";
     snprintf(top, sizeof(top), "project/part%05llu", (unsigned long long)number);
     uint64_t directories = (files + FILES_A_DIRECTORY - 1) / FILES_A_DIRECTORY;
     int r = put_children(m, top, "module", directories, &m->directory, e);
     for (uint64_t i = 0; i < directories && r == 0; i++) {
         snprintf(path, sizeof(path), "%s/module%05llu", top, (unsigned long long)i);
-        r = put_children(m, path, "file", least(files - i * FILES_A_DIRECTORY, FILES_A_DIRECTORY), &m->file, e);
+        uint64_t here = least(files - i * FILES_A_DIRECTORY, FILES_A_DIRECTORY);
+        if (i % 2 == 1 && m->linked >= 2 * here) {
+            r = put_links(m, path, before, here, e);
+            m->linked -= 2 * here;
+        } else {
+            r = put_children(m, path, "file", here, &m->file, e);
+        }
+        memcpy(before, path, sizeof(before));
     }
     return r;
 }
@@ -195,14 +217,15 @@ static int make_head(struct making *m, const struct snapshot_id *root, struct er
 
 int main(int argc, char **argv)
 {
-    uint64_t count;
-    if (argc != 4 || text_parse_size(argv[3], &count) < 0 || count == 0 || count > 10000000) {
-        fprintf(stderr, "usage: generator BOX PATH COUNT\n");
+    uint64_t count, linked = 0;
+    if (argc < 4 || argc > 5 || text_parse_size(argv[3], &count) < 0 || count == 0 || count > 10000000 ||
+        (argc == 5 && text_parse_size(argv[4], &linked) < 0)) {
+        fprintf(stderr, "usage: generator BOX PATH COUNT [LINKED]\n");
         return 2;
     }
     struct error e = { 0 };
     struct config *config = NULL;
-    struct making m = { .box = argv[1], .path = argv[2], .count = count };
+    struct making m = { .box = argv[1], .path = argv[2], .count = count, .linked = linked };
     struct snapshot_id root;
     int r = config_load(&config, &e);
     m.config = config;
