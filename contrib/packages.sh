@@ -14,6 +14,8 @@ mount procps psmisc iproute2 make patch"
 PACKAGES_OPTIONAL="clang-format-14"
 # For tests/nspawn.
 PACKAGES_MACHINES="systemd-container debootstrap"
+# Only for --full.
+PACKAGES_FULL="valgrind"
 # For tests/kernel/run, on the Debian whose kernel it boots.
 PACKAGES_KERNEL="qemu-system-x86 busybox-static e2fsprogs"
 
