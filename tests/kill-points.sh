@@ -6,6 +6,7 @@
 # are copied back before every kill. Per step four runs: killed | killed and rebooted, times going on here | taken over
 # from b. Whatever happens, the tree on the node that has it next is the old one or the new one, whole; what another
 # node took over is a fork that can be made the line again; what is excluded is still on a at the end; nothing is left.
+# Of a box that b took over before, a's command only makes a fork: there the runs are with b idle and with b at work.
 
 SEED=${SEED:-$RANDOM}
 echo "seed $SEED"
@@ -46,6 +47,7 @@ load_case() {
     mkdir -p "$WORK/node/b"/{state,disk,run} "$WORK/node/a/run"
     cp -a "$WORK/saved/$1/store" "$WORK"
     cp -a "$WORK/saved/$1/state" "$WORK/saved/$1/disk" "$WORK/node/a"
+    cp -a "$WORK/saved/full/state/keys" "$WORK/node/b/state" # Argon2 would be half the time of a run
     local name
     for name in a b; do
         _hold_namespace $name
@@ -53,7 +55,20 @@ load_case() {
     done
     old=$(cat "$WORK/saved/$1.old")
     new=$(cat "$WORK/saved/$1.new")
-    [ "$1" != lazy ] || on a ag-box up demo >"$WORK/output" # the dirty upper over its base
+    case $1 in # what a reboot would have ended
+    lazy) on a ag-box up demo >"$WORK/output" ;; # the dirty upper over its base
+    frozen)
+        on a ag-box up demo >"$WORK/output"
+        quiet 137 on a env AGBOX_CRASH_AT=park:remount-ro.after ag-box park demo
+        ;;
+    moved) quiet 137 on a env AGBOX_CRASH_AT=park:rename-aside.after ag-box park demo ;;
+    esac
+}
+
+copy_case() { # NAME COPY: for another command, or another state that load_case makes of it
+    cp -a "$WORK/saved/$1" "$WORK/saved/$2"
+    cp "$WORK/saved/$1.old" "$WORK/saved/$2.old"
+    cp "$WORK/saved/$1.new" "$WORK/saved/$2.new"
 }
 
 tree_on() {
@@ -92,11 +107,6 @@ finish() {
     [ "$excluded" = no ] || expect_file "$project/kept.log" "only on a"
     quiet 0 on a ag-box park demo
     quiet 0 on a ag-box check --read-data demo
-    local i
-    for ((i = 0; i < 100; i++)); do
-        ! (expect_clean a && expect_clean b) >"$WORK/output" 2>&1 || break
-        sleep 0.05 # a daemon ends after its mount; the kernel tells nobody
-    done
     expect_clean a
     expect_clean b
     local left
@@ -143,6 +153,36 @@ take_over() {
     finish b
 }
 
+# Of a box that b has taken over and parked: a's work becomes a fork, one, and b's line stays as b made it.
+fork_it() {
+    local theirs=$1 fork
+    quiet 0,3 the_command
+    quiet 0,3 on a ag-box park demo
+    quiet 0 on b ag-box up demo
+    expect_tree b "$theirs"
+    quiet 0 on b ag-box park demo
+    fork=$(forks)
+    [ "$(wc -w <<<"$fork")" = 1 ] || fail "$step: one fork was expected: $fork"
+    quiet 0 on b ag-box up demo --from "fork:${fork%-*}"
+    expect_tree b "$new"
+    finish b
+}
+
+with_b_idle() {
+    fork_it "$old"
+}
+
+with_b_at_work() {
+    local theirs=$old
+    quiet 0,3 on b ag-box up demo
+    if [ "$code" = 0 ]; then # not when a, its fork made, was about to go on with the box
+        on b sh -c "echo 'more of b' >'$project/of-b'"
+        theirs=$(tree_on b)
+        quiet 0 on b ag-box park demo
+    fi
+    fork_it "$theirs"
+}
+
 # kill_at CASE STEP REBOOT THEN
 kill_at() {
     local name=$1
@@ -154,36 +194,54 @@ kill_at() {
     $4
 }
 
-# Into $WORK/chosen: steps of the command itself; those of the daemon that it starts have another name.
+# Into $WORK/chosen: steps of the command itself; those of the daemon that it starts have another name. With ONLY_NEW,
+# only those that no case before had.
 steps_of() {
     local name=$1
     load_case "$name"
-    the_command AGBOX_CRASH_LIST="$WORK/steps" >"$WORK/output"
-    python3 - "$WORK/steps" "$SEED" "${COUNT:-0}" "${command[0]}:" >"$WORK/chosen" <<'END'
+    quiet 0,3 the_command AGBOX_CRASH_LIST="$WORK/steps"
+    touch "$WORK/tried"
+    python3 - "$WORK/steps" "$SEED" "${COUNT:-0}" "${command[0]}:" "${ONLY_NEW:+$WORK/tried}" >"$WORK/chosen" <<'END'
 import random, sys
-path, seed, count, mine = sys.argv[1:]
+path, seed, count, mine, tried = sys.argv[1:]
 steps = [line.strip() for line in open(path) if line.startswith(mine)]
+if tried:
+    before = set(open(tried).read().split())
+    steps = [step for step in steps if step[len(mine):].partition("#")[0] not in before]
 chance = random.Random(seed + mine)
 for step in sorted(chance.sample(steps, min(int(count) or len(steps), len(steps))), key=steps.index):
     print(step)
 END
+    sed 's/^[^:]*:\(.*\)#.*/\1/' "$WORK/chosen" >>"$WORK/tried"
     rm "$WORK/steps"
+}
+
+# expect_all_tried RULE...: some case had each step that the build has, but those whose name begins with one of the rules.
+expect_all_tried() {
+    local left elsewhere
+    elsewhere=$(IFS='|' && echo "$*")
+    left=$(on a ag-box debug crash-points | sort -u | comm -23 - <(sort -u "$WORK/tried") | grep -vE "^($elsewhere)") || return 0
+    fail "no case reaches" $left
 }
 
 # try_case CASE COMMAND...
 try_case() {
-    local name=$1 each outage then all=() tries=0
+    local name=$1 each outage then all=() tries=0 thens=(go_on take_over)
     shift
     command=("$@")
     excluded=yes clock=0
-    [ "$name" != prune ] || clock=$((12 * 86400))
-    [[ $name != track* ]] || excluded=no
+    case $name in
+    condemn) clock=$((10 * 86400)) ;;
+    prune) clock=$((12 * 86400)) ;;
+    lost) thens=(with_b_idle with_b_at_work) ;;
+    track | cold) excluded=no ;;
+    esac
     steps_of "$name"
     mapfile -t all <"$WORK/chosen"
     echo "$name: $*: ${#all[@]} steps"
     for each in "${all[@]}"; do
         for outage in killed rebooted; do
-            for then in go_on take_over; do
+            for then in "${thens[@]}"; do
                 tries=$((tries + 1)) # of a sample, one in four
                 [ -n "$COUNT" ] && [ $(((SEED + tries / 4 + tries) % 4)) != 0 ] || kill_at "$name" "$each" $outage $then
             done
@@ -222,9 +280,13 @@ prepare_cases() {
     change_project
     new=$(tree_on a)
     save_case full
+    copy_case full moved
     on a ag-box park demo
     old=$new
     save_case up
+    copy_case up condemn
+    copy_case up cold # on a machine that has nothing of it
+    rm -rf "$WORK/saved/cold"/{state,disk}/*
     on a env AGBOX_STORE_CLOCK=$((10 * 86400)) ag-box prune demo --keep-hourly 1 --keep-daily 1 # condemns
     find "$WORK/store/box/demo/condemned" -type f | grep -q . || fail "nothing is condemned"
     save_case prune
@@ -232,4 +294,12 @@ prepare_cases() {
     on a sh -c "cd '$project' && mv renamed lower && echo more >>08 && ln 10 ten && rm -r made && mkdir made && echo x >made/y"
     new=$(tree_on a)
     save_case lazy
+    copy_case lazy frozen
+    on b ag-box up demo --force
+    on b sh -c "echo 'of b' >'$project/of-b'"
+    old=$(tree_on b)
+    on b ag-box park demo
+    save_case lost
+    quiet 3 on a ag-box park demo # a's work is a fork
+    save_case fork
 }

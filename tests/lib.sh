@@ -131,13 +131,10 @@ _mounts_of() {
 
 # The pids in a node's mount namespace, its holder not among them.
 _processes_of() {
-    local space pid
+    local space
     space=$(readlink "/proc/${_holder[$1]}/ns/mnt")
-    for pid in /proc/[0-9]*; do
-        [ "$(readlink "$pid/ns/mnt" 2>/dev/null)" = "$space" ] || continue
-        pid=${pid#/proc/}
-        [ "$pid" = "${_holder[$1]}" ] || echo "$pid"
-    done
+    { find /proc/[0-9]*/ns/mnt -maxdepth 0 -printf '%p %l\n' 2>/dev/null || true; } |
+        awk -F '[/ ]' -v space="$space" -v holder="${_holder[$1]}" '$NF == space && $3 != holder { print $3 }'
 }
 
 _end_node() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # kill-daemon.sh with 300 kills.
 # level: full
-# limit: 1800
+# limit: 3600
 KILLS=300
 . "$TESTS/box/kill-daemon.sh"
