@@ -2,6 +2,7 @@
 # measure.sh - nodes, clocks and rows of contrib/bench. To be sourced; $work and $runs are set.
 #
 #   timed NAME COMMAND...      appends the command's milliseconds to $work/times/NAME
+#   took COMMAND...           measures the same, and the processor's, for `kept NAME` to append to NAME and NAME.cpu
 #   median NAME                of what was appended, in ms
 #   row TEXT OURS OTHER BAR    a line of the table: two names and the figure to reach
 #   new_store DIR              an empty store and restic repository there, and $store, $repository
@@ -23,6 +24,18 @@ timed() {
         exit 1
     }
     echo $((($(date +%s%N) - begin) / 1000000)) >>"$work/times/$name"
+}
+
+took() {
+    local TIMEFORMAT='%R %U %S'
+    { time "$@" >>"$work/log" 2>&1; } 2>"$work/took" || {
+        echo "bench: failed: $*" >&2
+        exit 1
+    }
+}
+
+kept() {
+    awk -v all="$work/times/$1" '{ print $1 * 1000 >>all; print ($2 + $3) * 1000 >>(all ".cpu") }' "$work/took"
 }
 
 median() {
