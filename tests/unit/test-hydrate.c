@@ -33,7 +33,7 @@ struct recorder {
 static struct twin *twin;
 static struct tree *tree;
 static struct recorder recorder;
-static unsigned extents_told;
+static _Atomic unsigned extents_told; /* read while it grows */
 
 static int recorder_get(struct source *s, const struct locator *l, enum frame_kind kind, struct frame **ret,
                         struct error *e)
