@@ -53,8 +53,8 @@ static bool holds_key(int directory, const char *name)
         if (fnmatch(key_names[i], name, 0) == 0)
             return true;
     _cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    _cleanup_free_ char *begin = mem_new(1, KEY_LOOK_BYTES + 1);
-    ssize_t n = fd < 0 ? -1 : read(fd, begin, KEY_LOOK_BYTES);
+    char begin[KEY_LOOK_BYTES];
+    ssize_t n = fd < 0 ? -1 : read(fd, begin, sizeof(begin));
     return n > 0 &&
            (memmem(begin, (size_t)n, "PRIVATE KEY-----", 16) || memmem(begin, (size_t)n, "PRIVATE KEY BLOCK", 17));
 }
