@@ -3,6 +3,7 @@
 
 #include "cli/box.h"
 #include "cli/place.h"
+#include "cli/spawn.h"
 #include "cli/unit.h"
 #include "fusefs/control.h"
 #include "fusefs/mount.h"
@@ -122,7 +123,7 @@ void mounts_expect(struct stack *s)
 {
     _cleanup_free_ char *run = place_run(s->config, s->name), *log = daemon_log(s);
     struct error e = { 0 };
-    if (mounts_missing() || s->daemon.pid)
+    if (mounts_missing() || s->daemon.pid || unit_possible(s->config)) /* a service is systemd's child, not ours */
         return;
     int r = fd_make_directories(run, 0700, &e);
     if (r == 0)

@@ -16,5 +16,8 @@ on a ag-box park demo
 on a ag-box up demo
 on a python3 "$TESTS/attach.py" demo
 on a ag-box park demo
+on a ag-box up demo --no-start
+on a python3 "$TESTS/attach.py" demo test_starts_and_detaches
+on a ag-box park demo
 expect_exit 4 on a script -qec "ag-box attach demo" /dev/null
 expect_output "hint: ag-box up demo"

@@ -151,14 +151,16 @@ grep -qE '^(125|143)$' <<<"$code" || fail "a command in a box that was parked en
 expect_exit 125 box -- true
 expect_error "hint: ag-box up demo"
 
-# On another node, in a lazy tree: what a command changes there travels.
+# On another node, in a lazy tree: the box that `up` started, and what a command changes there travels.
 on b ag-box up demo
 expect_exit 0 on b ag-box exec demo -- cat file
 expect_output here
+[ ! -s "$WORK/error" ] || fail "up had not started the box"
 expect_exit 0 on b ag-box exec demo -- sh -c 'echo changed >file; mkdir -p ~/.agent; echo memory >~/.agent/session'
 on b ag-box park demo
-on a ag-box up demo
+on a ag-box up demo --no-start
 expect_exit 0 box -- cat file .//../"$(basename "$project")"/file /root/.agent/session
 expect_output memory
+expect_error "demo is stopped; it is started"
 [ "$(grep -c changed "$WORK/output")" = 2 ] || fail "the change did not travel"
 on a ag-box park demo
