@@ -126,9 +126,10 @@ class Box:
         run = "/run/box/" + name
         self.bwrap = subprocess.Popen(
             ["bwrap", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", "--tmpfs", "/tmp",
-             "--dir", run, "--unshare-pid", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--cap-add", "CAP_KILL",
+             "--dir", run, "--ro-bind", BOXINIT, "/run/boxinit", "--unshare-pid", "--die-with-parent", "--as-pid-1",
+             "--cap-drop", "ALL", "--cap-add", "CAP_KILL",
              "--info-fd", str(info_write), "--setenv", "HOME", "/tmp", "--unsetenv", "TMUX", *extra, "--",
-             BOXINIT, "--listen", str(fds[0]), "--ready", str(fds[1]), "--name", name, "--cwd", cwd],
+             "/run/boxinit", "--listen", str(fds[0]), "--ready", str(fds[1]), "--name", name, "--cwd", cwd],
             pass_fds=fds, stderr=self.log, stdin=subprocess.DEVNULL, preexec_fn=group and group.enter)
         listener.close()
         os.close(ready_write)
