@@ -341,10 +341,37 @@ static struct bytes base_name(struct bytes path)
     return (struct bytes){ slash + 1, (size_t)(path.data + path.len - slash - 1) };
 }
 
+static bool is_auth_secret(struct bytes name)
+{
+    return name.len == strlen(EXCLUDE_AUTH_SECRET) && memcmp(name.data, EXCLUDE_AUTH_SECRET, name.len) == 0;
+}
+
+static bool is_credential(struct bytes path, struct bytes name)
+{
+    static const struct {
+        const char *directory, *name;
+    } credentials[] = {
+        { "home/.claude/", ".credentials.json" },
+        { "home/.codex/", "auth.json" },
+        { "home/.grok/", "auth.json" },
+    };
+    size_t above = path.len - name.len;
+    for (size_t i = 0; i < sizeof(credentials) / sizeof(credentials[0]); i++)
+        if (above == strlen(credentials[i].directory) && memcmp(path.data, credentials[i].directory, above) == 0)
+            return memmem(name.data, name.len, credentials[i].name, strlen(credentials[i].name));
+    return false;
+}
+
+bool exclude_secret(struct bytes path)
+{
+    struct bytes name = base_name(path);
+    return is_auth_secret(name) || is_credential(path, name);
+}
+
 bool exclude_entry(const struct exclude *x, struct bytes path, bool directory)
 {
     struct bytes name = base_name(path);
-    if (name.len == strlen(EXCLUDE_AUTH_SECRET) && memcmp(name.data, EXCLUDE_AUTH_SECRET, name.len) == 0)
+    if (is_auth_secret(name))
         return true;
 
     for (size_t i = x ? x->count : 0; i > 0; i--) {

@@ -2,13 +2,15 @@
 #pragma once
 
 /*
- * exclude - which entries stay out of snapshots (rule T4): gitignore(5) syntax, and `.auth-secret`.
+ * exclude - which entries stay out of snapshots (rule T4): gitignore(5) syntax, `.auth-secret`, and the agents'
+ * credentials.
  *
  * Rules and paths are bytes. The last rule that matches decides; "!" takes an exclusion back, a trailing "/" means
  * directories only, a "/" elsewhere anchors to the root, "*", "?", "[…]" and "**" as in gitignore(5); a rule that git
  * would ignore (blank, a comment, an unclosed bracket) matches nothing. What lies below an excluded directory is
  * excluded with it, whatever later rules say. An entry named `.auth-secret` is excluded at any depth, rules or not;
- * its other hard links are the walker's matter. Immutable once made, so safe from any thread; NULL is "no rules".
+ * its other hard links are the walker's matter. So are credentials: they lie at fixed places in a box's HOME, and rules
+ * know no roots. Immutable once made, so safe from any thread; NULL is "no rules".
  * Matching a path takes time in proportion to its length times the rules' lengths, never more.
  */
 
@@ -32,3 +34,10 @@ void exclude_free(struct exclude *x);
 bool exclude_entry(const struct exclude *x, struct bytes path, bool directory);
 /* Whether the entry or any directory above it is. */
 bool exclude_path(const struct exclude *x, struct bytes path, bool directory);
+
+/*
+ * Whether no name of the file may enter a snapshot, whatever rules say: it is named `.auth-secret`, or is a credential:
+ * in home/.claude, home/.codex or home/.grok, with `.credentials.json` or `auth.json` in its name. So backups and the
+ * temporary files that are renamed over it are, too. path ("home/.codex/auth.json") starts with its root.
+ */
+bool exclude_secret(struct bytes path);

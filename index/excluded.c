@@ -65,10 +65,9 @@ void excluded_freep(struct excluded **x)
     excluded_free(*x);
 }
 
-static const char *last_name(const char *path)
+static bool is_secret(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    return exclude_secret((struct bytes){ (const uint8_t *)path, strlen(path) });
 }
 
 static bool by_rule(const struct excluded *x, const char *path, bool directory)
@@ -76,7 +75,8 @@ static bool by_rule(const struct excluded *x, const char *path, bool directory)
     const char *slash = strchr(path, '/');
     if (!slash)
         return false; /* the roots themselves */
-    return exclude_entry(x->rules, (struct bytes){ (const uint8_t *)slash + 1, strlen(slash + 1) }, directory);
+    return is_secret(path) ||
+           exclude_entry(x->rules, (struct bytes){ (const uint8_t *)slash + 1, strlen(slash + 1) }, directory);
 }
 
 static struct suspect *find(const struct excluded *x, uint64_t device, uint64_t inode)
@@ -97,7 +97,7 @@ static void suspect(struct search *s, const struct attributes *a)
     }
     const char *path = buf_string(&s->path);
     found->links = a->links;
-    found->secret |= strcmp(last_name(path), EXCLUDE_AUTH_SECRET) == 0;
+    found->secret |= is_secret(path);
     found->paths = mem_grow(found->paths, found->covered + 1, sizeof(*found->paths));
     found->paths[found->covered++] = mem_strdup(path);
 }

@@ -5,8 +5,8 @@
  * excluded - which entries of a tree stay out of its snapshots (rule T4), hard links included.
  *
  * A name is left out when a rule covers it or a directory above it. But a file of several names is left out by a rule
- * only if every name it has in the tree is; and a file one of whose names is `.auth-secret` is left out under all of
- * them. Whether that matters is seen by names alone: excluded_new reads all directories, asks stat only for what rules
+ * only if every name it has in the tree is; and a file one of whose names is a secret (exclude_secret) is left out under
+ * all of them. Whether that matters is seen by names alone: excluded_new reads all directories, asks stat only for what rules
  * cover, and looks at every file's inode only if it finds one that has further names somewhere. A kept file in an
  * excluded directory keeps the directories above it, and nothing else in them.
  * Rules are asked with the path below `project` or `home`. One thread.
@@ -24,7 +24,7 @@ enum verdict {
     VERDICT_EXCLUDED, /* with everything below */
 };
 
-/* rules: NULL for `.auth-secret` alone. live: names may vanish meanwhile. The raw upper layer of an overlay is walked
+/* rules: NULL for secrets alone. live: names may vanish meanwhile. The raw upper layer of an overlay is walked
  * as well as a plain directory: its whiteouts are no files. */
 int excluded_new(const struct exclude *rules, const struct reach_root *roots, size_t count, bool live,
                  struct excluded **ret, struct error *e);

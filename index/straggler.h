@@ -19,7 +19,7 @@ struct straggler_config {
     struct tree *tree;           /* of the snapshot that the park committed */
     struct source *source;       /* of tree */
     const struct hash_key *key;  /* the store's content key */
-    const struct exclude *rules; /* as that snapshot has them; NULL: `.auth-secret` alone */
+    const struct exclude *rules; /* as that snapshot has them; NULL: secrets alone */
     struct journal *journal;     /* NULL: read everything */
 };
 

@@ -25,7 +25,7 @@ struct upper_config {
     int upper;  /* the overlay's raw upper directory */
     int merged; /* the overlay's root; -1: not mounted, the upper's own ino and ctime are taken */
     struct tree *base;
-    const struct exclude *rules; /* NULL: `.auth-secret` alone */
+    const struct exclude *rules; /* NULL: secrets alone */
     bool rules_changed;          /* since base was saved: it may hold what they cover now; costs a scan of the base */
     struct journal *journal;     /* as in walk_config, and so are the others */
     bool live, names_only;

@@ -25,7 +25,7 @@ struct walk_stats {
 struct walk_config {
     int project, home; /* open directories; home -1: an empty directory with the attributes of home_entry */
     const struct entry *home_entry; /* where home is -1 */
-    const struct exclude *rules;    /* NULL: `.auth-secret` alone */
+    const struct exclude *rules;    /* NULL: secrets alone */
     struct journal *journal;        /* for the stat cache; NULL: read everything */
     bool live;                      /* others may be changing the tree: a name that vanishes is passed over */
     bool names_only;                /* do not open files: content_known is false and fd -1 */

@@ -320,6 +320,34 @@ static void the_secret_is_excluded_whatever_the_rules_say(void **state)
     assert_false(is_excluded(NULL, "x.auth-secret", false));
 }
 
+/* Fails if a credential, or a file that is to replace one, gets into a snapshot; or if the project's own file does not.
+ */
+static void credentials_are_known_by_their_places(void **state)
+{
+    static const char *const secrets[] = {
+        "home/.claude/.credentials.json", "home/.claude/.credentials.json.tmp.12.34",
+        "home/.codex/auth.json",          "home/.codex/.auth.json.tmpAbC123",
+        "home/.grok/auth.json",           "home/.grok/auth.json.lock",
+        "project/a/.auth-secret",         "home/.auth-secret",
+    };
+    static const char *const others[] = {
+        "project/.codex/auth.json",
+        "home/auth.json",
+        "home/.codex/deep/auth.json",
+        "home/.codex/config.toml",
+        "home/.claude/auth.json",
+        "home/.codex",
+        "home/x/.codex/auth.json",
+        "home/.codex/",
+        "home",
+        "",
+    };
+    for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
+        assert_true(exclude_secret(run_of(secrets[i], strlen(secrets[i]))));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(exclude_secret(run_of(others[i], strlen(others[i]))));
+}
+
 static void a_walker_need_not_look_at_the_parents(void **state)
 {
     struct exclude *x = parse("foo/\n!foo/x");
@@ -368,6 +396,7 @@ int main(void)
         cmocka_unit_test(rules_mean_what_they_mean_to_git),
         cmocka_unit_test(random_rules_mean_what_they_mean_to_git),
         cmocka_unit_test(the_secret_is_excluded_whatever_the_rules_say),
+        cmocka_unit_test(credentials_are_known_by_their_places),
         cmocka_unit_test(a_walker_need_not_look_at_the_parents),
         cmocka_unit_test(rules_from_outside_are_bounded),
         cmocka_unit_test(no_rule_takes_for_ever),

@@ -375,6 +375,25 @@ static void auth_secret_stays_out_under_all_its_names(void **state)
     release(&r);
 }
 
+static void credentials_stay_out_under_all_their_names(void **state)
+{
+    (void)state;
+    struct exclude *rules = scratch_rules("!*", NULL);
+    scratch_mkdir("%s/home/.codex", root);
+    scratch_mkdir("%s/home/.codex/auth.json.d", root);
+    scratch_write("s", "%s/home/.codex/auth.json", root);
+    scratch_write("s", "%s/home/.codex/auth.json.d/inside", root);
+    scratch_write("k", "%s/home/.codex/config.toml", root);
+    assert_int_equal(linkat(home, ".codex/auth.json", project, "copy", 0), 0);
+    struct record r = { 0 };
+    walk(&r, (struct walk_config){ .home = home, .rules = rules });
+    assert_string_equal((char *)r.lines.data,
+                        "home directory\nproject directory\nhome/.codex directory\nhome/.codex/config.toml file\n");
+    assert_string_equal((char *)r.excluded.data, "home/.codex/auth.json\nhome/.codex/auth.json.d/\nproject/copy\n");
+    release(&r);
+    exclude_free(rules);
+}
+
 /* The case of rule T4: a file is left out only if every name of it is; a name outside of the tree does not count. */
 static void a_rule_leaves_out_a_file_only_with_every_name(void **state)
 {
@@ -485,6 +504,7 @@ int main(void)
         walk_test(a_name_that_vanishes_is_passed_over_when_live_and_an_error_when_still),
         walk_test(what_the_callback_says_stops_a_live_walk),
         walk_test(auth_secret_stays_out_under_all_its_names),
+        walk_test(credentials_stay_out_under_all_their_names),
         walk_test(a_rule_leaves_out_a_file_only_with_every_name),
         walk_test(settled_content_is_known_in_the_next_walk),
         cmocka_unit_test(numbers_are_unique_and_below_2_to_the_32),

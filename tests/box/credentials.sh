@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+# The agents' logins in a box's HOME enter no snapshot under any name, whatever the rules say; they pin nothing, and are
+# there again after park and up on their node, and on no other.
+# lane: wait
+# limit: 180
+BOXES=yes
+. "$TESTS/lib.sh"
+
+store file
+node a
+node b
+project="$WORK/project"
+mkdir "$project"
+echo text >"$project/file"
+on a ag-box track demo "$project"
+on a ag-box set demo 'exclude+=!*'
+on a ag-box park demo
+on a ag-box up demo
+on a ag-box exec demo -- sh -ec '
+    cd
+    mkdir -p .claude .codex .grok
+    for f in .claude/.credentials.json .codex/auth.json .grok/auth.json; do
+        echo "TOP-SECRET $f" >"$f.tmp.1.2"
+        mv "$f.tmp.1.2" "$f"
+        echo "TOP-SECRET unfinished" >"$f.tmp.3.4"
+    done
+    echo "kept" >.codex/config.toml
+    ln .codex/auth.json copy'
+on a ag-box snapshot demo
+on a ag-box park demo
+
+on b ag-box restore --home demo "$WORK/home"
+on b ag-box restore demo "$WORK/restored"
+expect_file "$WORK/home/.codex/config.toml" kept
+! grep -r TOP-SECRET "$WORK/home" "$WORK/restored" || fail "a login is in the snapshot"
+names=$(find "$WORK/home" "$WORK/restored" -name '*auth.json*' -o -name '*credentials*' -o -name copy)
+[ -z "$names" ] || fail "in the snapshot: $names"
+
+on b ag-box up demo # no login pins it
+expect_exit 1 on b ag-box exec demo -- grep -r TOP-SECRET /root "$project"
+expect_exit 1 on b ag-box exec demo -- test -e /root/copy
+on b ag-box park demo
+
+on a ag-box up demo
+expect_exit 0 on a ag-box exec demo -- sh -ec '
+    cd
+    cat .claude/.credentials.json .codex/auth.json .grok/auth.json copy
+    cat .claude/.credentials.json.tmp.3.4 .codex/auth.json.tmp.3.4 .grok/auth.json.tmp.3.4
+    stat -c %h .codex/auth.json'
+[ "$(cat "$WORK/output")" = "TOP-SECRET .claude/.credentials.json
+TOP-SECRET .codex/auth.json
+TOP-SECRET .grok/auth.json
+TOP-SECRET .codex/auth.json
+TOP-SECRET unfinished
+TOP-SECRET unfinished
+TOP-SECRET unfinished
+2" ] || fail "not all came back"
+on a ag-box park demo
