@@ -18,6 +18,7 @@
 
 #define PREFIX "ag-box-"
 #define LOOK_MS 2
+#define DEPTH_MAX 64
 
 void group_release(struct group *g)
 {
@@ -85,6 +86,31 @@ static char *name_prefix(const char *name, pid_t keeper)
     return mem_printf(PREFIX "%s.%llu.", name, stat(link, &st) == 0 ? (unsigned long long)st.st_ino : 0);
 }
 
+/* The box can make groups below its own: in a user namespace it mounts the hierarchy. */
+static void remove_below(int in, int depth)
+{
+    int fd = depth > DEPTH_MAX ? -1 : openat(in, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *n; d && (n = readdir(d));) {
+        if (n->d_type != DT_DIR || strcmp(n->d_name, ".") == 0 || strcmp(n->d_name, "..") == 0)
+            continue;
+        _cleanup_close_ int child = openat(in, n->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (child >= 0)
+            remove_below(child, depth + 1);
+        unlinkat(in, n->d_name, AT_REMOVEDIR); /* fails while anything is in it */
+    }
+    if (d)
+        closedir(d);
+}
+
+static void remove_group(const char *path)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        remove_below(fd, 0);
+    rmdir(path);
+}
+
 static void sweep(const char *parent, const char *prefix)
 {
     DIR *d = opendir(parent);
@@ -92,8 +118,9 @@ static void sweep(const char *parent, const char *prefix)
         if (strncmp(n->d_name, prefix, strlen(prefix)) != 0)
             continue;
         pid_t keeper = (pid_t)strtol(n->d_name + strlen(prefix), NULL, 10);
+        _cleanup_free_ char *path = mem_printf("%s/%s", parent, n->d_name);
         if (keeper > 0 && kill(keeper, 0) < 0 && errno == ESRCH)
-            unlinkat(dirfd(d), n->d_name, AT_REMOVEDIR); /* fails while anything is in it */
+            remove_group(path);
     }
     if (d)
         closedir(d);
@@ -140,9 +167,9 @@ void group_enter(const struct group *g)
 void group_remove(struct group *g)
 {
     if (g->v2)
-        rmdir(g->v2);
+        remove_group(g->v2);
     if (g->v1)
-        rmdir(g->v1);
+        remove_group(g->v1);
     group_release(g);
 }
 
