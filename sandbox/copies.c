@@ -19,7 +19,18 @@ static int make_directory(int in, const char *name, int *ret, struct error *e)
     if (mkdirat(in, name, 0755) < 0 && errno != EEXIST)
         return error_set(e, ERROR_FAILED, -errno, "make %s", name);
     *ret = openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", name) : 0;
+    if (*ret < 0 || fchmod(*ret, 0755) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "open %s", name);
+    return 0;
+}
+
+/* For all users of the box: on the host nobody else enters the directory that etc lies in. */
+static int put(int to, const char *name, const struct buf *text, struct error *e)
+{
+    int r = fd_replace(to, name, text->data, text->len, e);
+    if (r == 0 && fchmodat(to, name, 0644, 0) < 0)
+        r = error_set(e, ERROR_FAILED, -errno, "chmod %s", name);
+    return r;
 }
 
 /* *ret_there: the host has such a file. What it has and is larger than any configuration is left out. */
@@ -31,12 +42,7 @@ static int copy(const char *from, int to, const char *name, bool *ret_there, str
         *ret_there = there;
     if (!there)
         return unlinkat(to, name, 0) < 0 && errno != ENOENT ? error_set(e, ERROR_FAILED, -errno, "remove %s", name) : 0;
-    return fd_replace(to, name, text.data, text.len, e);
-}
-
-static int write_text(int to, const char *name, struct buf *text, struct error *e)
-{
-    return fd_replace(to, name, text->data, text->len, e);
+    return put(to, name, &text, e);
 }
 
 static int make_gitconfig(int etc, const struct host *h, struct error *e)
@@ -54,7 +60,7 @@ static int make_gitconfig(int etc, const struct host *h, struct error *e)
     buf_printf(&text, "%s", git_needs);
     if (has_user)
         buf_printf(&text, "[include]\n\tpath = " PLACES_ETC "/gitconfig.user\n");
-    return write_text(etc, "gitconfig", &text, e);
+    return put(etc, "gitconfig", &text, e);
 }
 
 static int make_tmux(int etc, const char *name, const char *node, struct error *e)
@@ -70,7 +76,7 @@ static int make_tmux(int etc, const char *name, const char *node, struct error *
                "set -g focus-events on\n"
                "source-file -q /etc/box/tmux.conf\n", /* the node's own, which a box sees with /etc */
                name, node);
-    return write_text(etc, "tmux.conf", &text, e);
+    return put(etc, "tmux.conf", &text, e);
 }
 
 static int make_claude(int etc, const struct host *h, struct error *e)
@@ -96,7 +102,7 @@ int copies_make(const char *etc, const struct host *h, const char *name, const c
 {
     int r = fd_make_directories(etc, 0755, e);
     _cleanup_close_ int dir = r < 0 ? -1 : open(etc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r == 0 && dir < 0)
+    if (r == 0 && (dir < 0 || fchmod(dir, 0755) < 0))
         r = error_set(e, ERROR_FAILED, -errno, "open %s", etc);
     if (r == 0)
         r = fd_replace(dir, "empty", "", 0, e);

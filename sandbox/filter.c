@@ -4,6 +4,7 @@
 #include "index/base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/net.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -50,11 +51,17 @@ static const int families[] = { AF_PACKET, AF_VSOCK, AF_BLUETOOTH };
 /* What types into, or reads, the terminal that someone attaches with. */
 static const unsigned ioctls[] = { TIOCSTI, TIOCLINUX };
 
-static int refuse_value(scmp_filter_ctx f, const char *call, scmp_datum_t mask, scmp_datum_t value)
+static int refuse_argument(scmp_filter_ctx f, const char *call, unsigned argument, scmp_datum_t mask,
+                           scmp_datum_t value)
 {
     int number = seccomp_syscall_resolve_name(call);
-    struct scmp_arg_cmp is = SCMP_A0(SCMP_CMP_MASKED_EQ, mask, value);
+    struct scmp_arg_cmp is = SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, mask, value);
     return seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), number, 1, &is);
+}
+
+static int refuse_value(scmp_filter_ctx f, const char *call, scmp_datum_t mask, scmp_datum_t value)
+{
+    return refuse_argument(f, call, 0, mask, value);
 }
 
 /*
@@ -83,14 +90,15 @@ static int refuse_sockets(scmp_filter_ctx f)
     return r < 0 ? r : refuse_value(f, "socketcall", LOW_HALF, SYS_SOCKET);
 }
 
-static int refuse_ioctls(scmp_filter_ctx f)
+/* A lease on a file has whoever opens it wait, on the host, too; and root may lease what it can only read. */
+static int refuse_requests(scmp_filter_ctx f)
 {
     int r = 0;
-    for (size_t i = 0; i < sizeof(ioctls) / sizeof(ioctls[0]) && r == 0; i++) {
-        struct scmp_arg_cmp is = SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, ioctls[i]);
-        r = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, &is);
-    }
-    return r;
+    for (size_t i = 0; i < sizeof(ioctls) / sizeof(ioctls[0]) && r == 0; i++)
+        r = refuse_argument(f, "ioctl", 1, LOW_HALF, ioctls[i]);
+    if (r == 0)
+        r = refuse_argument(f, "fcntl", 1, LOW_HALF, F_SETLEASE);
+    return r < 0 ? r : refuse_argument(f, "fcntl64", 1, LOW_HALF, F_SETLEASE);
 }
 
 static int add_rules(scmp_filter_ctx f)
@@ -103,7 +111,7 @@ static int add_rules(scmp_filter_ctx f)
         r = seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)refused[i].errnum), number, 0);
     }
     if (r == 0)
-        r = refuse_ioctls(f);
+        r = refuse_requests(f);
     if (r == 0)
         r = refuse_personalities(f);
     return r < 0 ? r : refuse_sockets(f);

@@ -5,11 +5,11 @@
 #include "index/base/fd.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
-#include "index/base/remove.h"
 #include "sandbox/copies.h"
 #include "sandbox/filter.h"
 #include "sandbox/group.h"
 #include "sandbox/points.h"
+#include "sandbox/sources.h"
 #include "sandbox/weaken.h"
 
 #include <errno.h>
@@ -104,14 +104,6 @@ static int make_listener(struct keeper *k, struct error *e)
     return done ? 0 : error_set(e, ERROR_FAILED, -errno, "listen at %s/exec", k->config->run);
 }
 
-static int make_inside(struct keeper *k, struct error *e)
-{
-    int r = remove_tree(k->run, "inside", e);
-    if (r == 0 && mkdirat(k->run, "inside", 0700) < 0)
-        r = error_set(e, ERROR_FAILED, -errno, "make %s/inside", k->config->run);
-    return r;
-}
-
 static int make_points(struct keeper *k, struct error *e)
 {
     _cleanup_(words_release) struct words left_out = { 0 };
@@ -127,12 +119,10 @@ static int make_points(struct keeper *k, struct error *e)
 static int prepare(struct keeper *k, struct error *e)
 {
     const struct keeper_config *c = k->config;
-    _cleanup_free_ char *inside = mem_printf("%s/inside", c->run), *etc = mem_printf("%s/etc", c->run);
+    _cleanup_free_ char *etc = mem_printf("%s/etc", c->run);
     int r = host_look(c->home, c->hidden, &k->host, e);
     if (r == 0)
         r = copies_make(etc, &k->host, k->policy.name, k->policy.node, e);
-    if (r == 0)
-        r = make_inside(k, e);
     if (r == 0)
         r = make_points(k, e);
     if (r == 0)
@@ -142,7 +132,6 @@ static int prepare(struct keeper *k, struct error *e)
     if (r < 0)
         return r;
     k->policy.host = &k->host;
-    k->policy.inside = inside;
     k->policy.etc = etc;
     k->policy.listen_fd = LISTEN_FD;
     k->policy.ready_fd = READY_FD;
@@ -174,6 +163,10 @@ static _Noreturn void become_bwrap(const struct keeper *k)
         if (safe[i] < 0 || dup2(safe[i], LISTEN_FD + i) < 0)
             _exit(127);
     close_range(FDS_END, ~0u, 0);
+    if (sources_detach(&k->argv) < 0) {
+        log_warn("detach what the box sees from the host's mounts: %m");
+        _exit(127);
+    }
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

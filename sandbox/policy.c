@@ -21,9 +21,9 @@ static const char *const never_a_project[] = { "/proc", "/dev", "/sys", "/run/bo
  * the host's kernel starts. bwrap, started by root, leaves some of these writable. They are mounts on /proc, and so the
  * kernel also lets no user namespace in the box have a /proc of its own, in which they would be missing.
  */
-static const char *const not_writable[] = { "/proc/sys",   "/proc/sysrq-trigger", "/proc/irq",  "/proc/bus",
-                                            "/proc/fs",    "/proc/acpi",          "/proc/scsi", "/proc/mtrr",
-                                            "/proc/asound" };
+static const char *const not_writable[] = { "/proc/sys",    "/proc/sysrq-trigger", "/proc/irq",  "/proc/bus",
+                                            "/proc/fs",     "/proc/acpi",          "/proc/scsi", "/proc/mtrr",
+                                            "/proc/asound", "/proc/dynamic_debug" };
 
 static bool covers(const char *above, const char *path)
 {
@@ -95,7 +95,7 @@ static void add_private(struct words *w)
 static void add_own(const struct policy *p, struct words *w)
 {
     words_add_all(w, "--bind", p->home_from, PLACES_HOME, NULL);
-    words_add_all(w, "--bind", p->inside, NULL);
+    words_add_all(w, "--perms", "0755", "--dir", "/run/box", "--perms", "0700", "--dir", NULL);
     words_addf(w, "/run/box/%s", p->name);
     words_add_all(w, "--ro-bind", p->etc, PLACES_ETC, "--ro-bind", p->init, PLACES_INIT, NULL);
     for (size_t i = 0; i < HOST_CONFIGURATION_COUNT; i++)

@@ -19,7 +19,6 @@ struct policy {
     const char *project;           /* its own path */
     const char *project_from;      /* the directory that is shown there */
     const char *home_from;         /* shown at /root */
-    const char *inside;            /* shown at /run/box/NAME, to write in */
     const char *etc;               /* shown at /run/box/etc, read-only (sandbox/copies) */
     const char *init;              /* the program that is PID 1 */
     const struct host *host;

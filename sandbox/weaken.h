@@ -11,6 +11,7 @@
  *     processes    the host's processes are seen
  *     hidden       what is hidden of /etc, and sockets
  *     sysctl       /proc as bwrap mounts it
+ *     propagation  what the host mounts later is seen
  *     environment  that of whoever started bwrap
  *     places       the whole host is seen, at /run/host
  */

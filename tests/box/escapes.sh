@@ -18,7 +18,9 @@ for place in etc usr; do
     mkdir -p "$WORK/own/$place" "$WORK/work/$place"
     on a mount -t overlay -o "lowerdir=/$place,upperdir=$WORK/own/$place,workdir=$WORK/work/$place" none "/$place"
 done
+on a mount --make-rshared / # as where systemd is the init
 on a mkdir -m 755 /etc/agbox-test
+on a mkdir /etc/agbox-test/late
 on a sh -c 'echo "-----BEGIN OPENSSH PRIVATE KEY-----" >/etc/agbox-test/readable; echo secret >/etc/agbox-test/mine
     mkdir -m 700 /etc/agbox-test/locked; echo secret >/etc/agbox-test/locked/file; chmod 755 /etc/agbox-test
     chmod 644 /etc/agbox-test/readable; chmod 600 /etc/agbox-test/mine'
@@ -70,6 +72,15 @@ personality() { python 'import ctypes, sys; sys.exit(ctypes.CDLL(None).personali
 inject() { # types into the terminal that it has
     on a sh -c 'ag-box exec --tty demo -- /usr/bin/python3 -c "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b\"x\")" </dev/null'
 }
+late_mount() { # what the host mounts below a shown directory once the box runs
+    local code=0
+    on a mount -t tmpfs none /etc/agbox-test/late
+    inside sh -c ': >/etc/agbox-test/late/written' || code=$?
+    on a umount /etc/agbox-test/late
+    return $code
+}
+# Whoever opens the file then waits for up to 45 s.
+lease() { python 'import fcntl; fcntl.fcntl(open("/run/box/etc/tmux.conf"), fcntl.F_SETLEASE, fcntl.F_WRLCK)'; }
 see_ssh() { inside sh -c "cat '$home/.ssh/id' || cat '/run/host$home/.ssh/id'"; }
 see_other() { inside sh -c "cat '$WORK/other/file' || cat '/run/host$WORK/other/file'"; }
 see_keys() { inside sh -c "cat '$WORK/node/a/config/env' || cat '/run/host$WORK/node/a/config/env'"; }
@@ -98,8 +109,15 @@ done_without() {
 box_without ""
 inside true
 refused write_etc write_usr write_root remount make_device set_name read_shadow read_key read_mine read_locked call_agent \
-    core_pattern keyring packets personality see_ssh see_other see_keys see_password own_proc
+    core_pattern keyring packets personality late_mount lease see_ssh see_other see_keys see_password own_proc
 [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || refused inject
+
+# Its own directory in /run lies on nothing of the host's, which it would fill.
+inside sh -c ': >/run/box/demo/written-inside'
+[ -z "$(find "$WORK/node/a/run" -name written-inside)" ] || fail "what a box writes below /run is in the host's"
+
+# Root in the box lets others work for it: they find name servers, and git its configuration.
+inside /usr/bin/python3 -c 'import os; os.setgid(1000); os.setuid(1000); open("/run/box/etc/gitconfig").read(); os.listdir("/run/box/etc/resolv")'
 
 # By exec nobody leaves the box's control group; by entering its namespaces from outside one would never have been in it.
 inside sleep 600.25 || true &
@@ -124,11 +142,18 @@ done_without system write_etc write_usr write_root
 done_without capabilities remount make_device set_name
 done_without hidden read_shadow read_key read_mine read_locked call_agent
 done_without sysctl core_pattern
-done_without filter keyring packets personality
+done_without filter keyring packets personality lease
 [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || inject
+done_without propagation late_mount
 done_without places see_ssh see_other see_keys
 done_without environment see_password
 
+# Control groups that the box has made below its own do not stay.
+box_without ""
+inside unshare --user --map-root-user --mount --cgroup sh -c 'mount -t cgroup2 none /tmp && mkdir -p /tmp/one/two' ||
+    echo "no control groups can be made in here"
 on a ag-box park demo
+left=$(find /sys/fs/cgroup -type d -name "ag-box-demo.$(stat -Lc %i /proc/self/ns/pid).*")
+[ -z "$left" ] || fail "left: $left"
 on a ag-box park other
 for place in etc usr; do on a umount -l "/$place"; done

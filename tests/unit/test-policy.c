@@ -36,7 +36,6 @@ static struct policy plain_policy(const struct host *h)
                             .project = "/root/demo",
                             .project_from = "/run/box/demo/tree/project",
                             .home_from = "/run/box/demo/tree/home",
-                            .inside = "/run/box/demo/inside",
                             .etc = "/run/box/demo/etc",
                             .init = "/usr/libexec/ag-box/boxinit",
                             .host = h,

@@ -265,7 +265,7 @@ static int answer(int argc, char **argv)
 /* --- outside */
 
 struct box {
-    char *scratch, *project, *home, *inside, *etc, *self, *user;
+    char *scratch, *project, *home, *etc, *self, *user;
     struct host host;
 };
 
@@ -278,13 +278,11 @@ static void box_make(struct box *b)
     b->self = mem_copy(self, (size_t)n);
     b->project = mem_printf("%s/project", b->scratch);
     b->home = mem_printf("%s/home", b->scratch);
-    b->inside = mem_printf("%s/inside", b->scratch);
     b->etc = mem_printf("%s/etc", b->scratch);
     b->user = mem_printf("%s/user", b->scratch);
     scratch_mkdir("%s", b->project);
     scratch_mkdir("%s/demo", b->home);
     scratch_mkdir("%s/.local", b->home);
-    scratch_mkdir("%s", b->inside);
     scratch_mkdir("%s/resolv", b->etc);
     scratch_write("", "%s/empty", b->etc);
     scratch_write("", "%s/gitconfig", b->etc);
@@ -303,7 +301,6 @@ static void box_remove(struct box *b)
     free(b->self);
     free(b->project);
     free(b->home);
-    free(b->inside);
     free(b->etc);
     free(b->user);
     scratch_remove(b->scratch);
@@ -317,7 +314,6 @@ static int ask(struct box *b, const char *question, const char *without)
                         .project = "/root/demo",
                         .project_from = b->project,
                         .home_from = b->home,
-                        .inside = b->inside,
                         .etc = b->etc,
                         .init = b->self,
                         .host = &b->host,
