@@ -54,8 +54,9 @@ expect_state a demo none
 
 # And one who writes while park commits.
 on a ag-box up demo --full
-mkfifo "$WORK/go"
-(cd "$project"; read -r _ <"$WORK/go"; echo late >late) &
+mkfifo "$WORK/there" "$WORK/go"
+(cd "$project" && echo >"$WORK/there"; read -r _ <"$WORK/go"; echo late >late) &
+read -r _ <"$WORK/there"
 expect_exit 137 on a env AGBOX_CRASH_AT=park:fsync-parent.after ag-box park demo
 expect_state a demo moving
 on a sh -c "true"
