@@ -139,5 +139,22 @@ source_file tests/unit/test-some.c 'int x;'
 echo '# SPDX-License-Identifier: MIT' >tests/unit/meson.build
 refused 'tests/unit/test-some.c:1: not named'
 
+page() { # PATH HEADING COMMAND
+    printf '# %s\n\n<!-- run on a -->\n```sh\n# no heading\n%s\n```\n' "$2" "$3" >"$1"
+}
+new_tree
+page README.md One 'ag-box ls'
+refused 'contrib/README.zh-CN.md:1: README.md has no translation'
+page contrib/README.zh-CN.md 一 'ag-box ls'
+verdict 0
+page contrib/README.zh-CN.md 一 'ag-box  ls'
+refused 'not the same blocks of code as in README.md (1, 1)'
+page contrib/README.zh-CN.md 一 'ag-box ls'
+sed -i 's/run on a/run on b/' contrib/README.zh-CN.md
+refused 'not the same blocks of code'
+page contrib/README.zh-CN.md 一 'ag-box ls'
+echo '## 二' >>contrib/README.zh-CN.md
+refused 'not the same headings as in README.md (2, 1)'
+
 cd /
 expect_exit 0 "$checker"
