@@ -8,6 +8,7 @@
 #include "sandbox/copies.h"
 #include "sandbox/filter.h"
 #include "sandbox/group.h"
+#include "sandbox/logins.h"
 #include "sandbox/points.h"
 #include "sandbox/sources.h"
 #include "sandbox/weaken.h"
@@ -116,6 +117,16 @@ static int make_points(struct keeper *k, struct error *e)
     return r;
 }
 
+/* While nothing of the box runs. */
+static void reconcile_logins(const struct keeper *k)
+{
+    _cleanup_close_ int home = open(k->policy.home_from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (home < 0)
+        log_warn("the agents' logins stay as they are: open %s: %m", k->policy.home_from);
+    else
+        logins_reconcile(k->config->home, home);
+}
+
 static int prepare(struct keeper *k, struct error *e)
 {
     const struct keeper_config *c = k->config;
@@ -125,6 +136,8 @@ static int prepare(struct keeper *k, struct error *e)
         r = copies_make(etc, &k->host, k->policy.name, k->policy.node, e);
     if (r == 0)
         r = make_points(k, e);
+    if (r == 0)
+        reconcile_logins(k);
     if (r == 0)
         r = make_listener(k, e);
     if (r == 0)
@@ -342,6 +355,7 @@ int keeper_run(const struct keeper_config *c, struct error *e)
     if (r == 0) {
         c->ready(c->arg);
         end_box(&k, wait_for(&k, -1, -1) == 's');
+        reconcile_logins(&k);
     } else {
         end_box(&k, false);
     }

@@ -56,3 +56,38 @@ TOP-SECRET unfinished
 TOP-SECRET unfinished
 2" ] || fail "not all came back"
 on a ag-box park demo
+
+# The host's login goes into a box that has none, and what a box has refreshed comes back at its end: whole, with the
+# file's mode, and from there into the next box. Another account's does not.
+login() { # ACCOUNT HOURS TOKEN
+    jq -nc --arg account "$1" --arg refresh "$3" --argjson at $(($(date +%s) + 3600 * $2)) '{OPENAI_API_KEY: null, tokens: {
+        account_id: $account, refresh_token: $refresh,
+        access_token: ("h." + ({exp: $at, sub: "me"} | tojson | @base64 | gsub("\\+"; "-") | gsub("/"; "_") | gsub("="; "")) + ".s")}}'
+}
+token() { jq -r .tokens.refresh_token "$1"; }
+codex="$WORK/node/a/home/.codex"
+mkdir -p "$codex"
+login me 1 first >"$codex/auth.json"
+chmod 640 "$codex/auth.json"
+mkdir "$WORK/other"
+on a ag-box track other "$WORK/other"
+box_token() { on a ag-box exec "$1" -- cat /root/.codex/auth.json | jq -r .tokens.refresh_token; }
+refresh() { # BOX ACCOUNT HOURS TOKEN
+    login "$2" "$3" "$4" | on a ag-box exec "$1" -- sh -c 'cat >/root/.codex/auth.json.new && mv /root/.codex/auth.json.new /root/.codex/auth.json'
+}
+[ "$(box_token other)" = first ] || fail "the box has not got the host's login"
+refresh other me 2 second
+on a ag-box park other
+[ "$(token "$codex/auth.json") $(stat -c %a "$codex/auth.json")" = "second 640" ] || fail "the refreshed login is lost"
+on a ag-box up other
+refresh other somebody-else 3 foreign
+on a ag-box park other
+[ "$(token "$codex/auth.json")" = second ] || fail "another account's login came out of the box"
+on a ag-box up other
+[ "$(box_token other)" = foreign ] || fail "the box's own account is gone"
+refresh other me 2 second
+login me 4 third >"$codex/auth.json"
+on a ag-box park other
+on a ag-box up other
+[ "$(box_token other)" = third ] || fail "the box has not got the host's newer login"
+on a ag-box park other

@@ -5,6 +5,7 @@
 #include "tests/fuzz/seeds.h"
 
 #include <signal.h>
+#include <string.h>
 
 static char *const env[] = { (char *)"TERM=xterm-256color", (char *)"A=", NULL };
 static char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"echo $A", (char *)"", NULL };
@@ -32,9 +33,39 @@ static void replies(uint8_t asked, const struct message_exit *x, struct buf *b)
     message_put_exit(b, x);
 }
 
+#define CLAUDE(token, expiry) "{\"claudeAiOauth\":{\"accessToken\":\"" token "\",\"expiresAt\":" expiry "}}\n"
+#define WHO "{\"oauthAccount\":{\"accountUuid\":\"u\",\"organizationUuid\":\"o\"}}\n"
+#define CODEX(token) "{\"tokens\":{\"account_id\":\"w\",\"access_token\":\"" token "\"},\"last_refresh\":\"x\"}\n\n"
+#define GROK(time) "{\"a::b\":{\"key\":\"k\",\"user_id\":\"u\",\"expires_at\":" time "}}\n\n"
+
+/* The host's login and account, the box's; around 1790000000. */
+static void credentials(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
+{
+    static const struct {
+        const char *name, *text;
+    } seeds[] = {
+        { "claude-to-host", "0" CLAUDE("a", "1790003600000") WHO CLAUDE("b", "1790007200000") WHO },
+        { "claude-to-box", "0" CLAUDE("b", "1790007200000") WHO CLAUDE("a", "1790003600000") WHO },
+        { "claude-unknown", "0" CLAUDE("a", "1790003600000") "\n" CLAUDE("b", "1790007200000") "\n" },
+        { "claude-first", "0" CLAUDE("a", "1790003600000") WHO "\n\n" },
+        { "codex-to-host", "1" CODEX("h.eyJleHAiOjE3OTAwMDM2MDAsInN1YiI6InUxIn0.s")
+                               CODEX("h.eyJleHAiOjE3OTAwMDcyMDAsInN1YiI6InUxIn0.s") },
+        { "codex-other", "1" CODEX("h.eyJleHAiOjE3OTAwMDM2MDAsInN1YiI6InUxIn0.s")
+                             CODEX("h.eyJleHAiOjE3OTAwMDcyMDAsInN1YiI6InUyIn0.s") },
+        { "codex-bad", "1" CODEX("h.eyJleHAiOjE3OTAwMDM2MDAsInN1YiI6InUxIn0.s") CODEX("h.!.s") },
+        { "grok-to-host", "2" GROK("\"2026-10-01T00:00:00Z\"") GROK("\"2026-10-02T00:00:00.5+00:00\"") },
+        { "grok-to-box", "2" GROK("1790900000") GROK("\"2026-09-30T00:00:00Z\"") },
+        { "grok-month", "2" GROK("1790900000") GROK("\"2026-13-30T00:00:00Z\"") },
+        { "grok-nothing", "2" GROK("1790900000") "{}\n\n" },
+    };
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+        write("credentials", seeds[i].name, (struct bytes){ (const uint8_t *)seeds[i].text, strlen(seeds[i].text) });
+}
+
 void seeds_sandbox(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
 {
     _cleanup_(buf_release) struct buf client = { 0 }, detached = { 0 }, boxinit = { 0 }, refused = { 0 };
+    credentials(write);
     start(&client, true, false);
     message_put(&client, MESSAGE_IN, "ls\r", 3);
     message_put_size(&client, 50, 132);
