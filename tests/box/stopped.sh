@@ -15,7 +15,7 @@ stop() { # stop COMMAND...: TERM once content arrives
     echo 0 >"$WORK/code"
     { on b ag-box "$@" >"$WORK/said" 2>&1 || echo $? >"$WORK/code"; } &
     fault await --op GET --key 'box/demo/pack/*' --times 2 --timeout 30
-    kill -TERM "$(pgrep -f "^ag-box $*")"
+    kill -TERM "$(pgrep -f "^ag-box $1 ")"
     wait $!
     cat "$WORK/said"
     [ "$(cat "$WORK/code")" = 130 ] || fail "exit $(cat "$WORK/code"), not 130"
