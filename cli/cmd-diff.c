@@ -4,6 +4,7 @@
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 #include "index/compare.h"
 #include "index/difference.h"
 #include "index/upper.h"
@@ -93,8 +94,12 @@ static int tell(void *arg, char letter, const char *path, struct error *e)
     json_t *o = json_pack("{s:s}", "change", change);
     ui_path_into(o, "path", line.data + 2, line.len - 2);
     json_array_append_new(t->changes, o);
-    buf_add(&line, "\n", 1);
-    ui_bytes(t->ui, line.data, line.len);
+    /* Names are the box's to choose, and the terminal is the host's. */
+    _cleanup_(buf_release) struct buf shown = { 0 };
+    buf_add(&shown, line.data, 2);
+    text_escape(&shown, line.data + 2, line.len - 2);
+    buf_add(&shown, "\n", 1);
+    ui_bytes(t->ui, shown.data, shown.len);
     return 0;
 }
 

@@ -118,10 +118,12 @@ int stack_store(struct stack *s, struct error *e)
 
 int stack_check_name(const char *name, struct error *e)
 {
-    if (text_is_name(name) && strcmp(name, "globals") != 0)
+    /* These lie in /run/box beside the box's own directory (sandbox/places). */
+    bool taken = strcmp(name, "etc") == 0 || strcmp(name, "boxinit") == 0;
+    if (text_is_name(name) && !taken)
         return 0;
     return error_say(e, ERROR_USAGE, -EINVAL,
-                     "'%s' is no box name ([A-Za-z0-9][A-Za-z0-9._-]{0,62}, no '..', not globals)", name);
+                     "'%s' is no box name ([A-Za-z0-9][A-Za-z0-9._-]{0,62}, no '..', not globals, etc, boxinit)", name);
 }
 
 static int open_box_directory(struct stack *s, const char *name, bool create, struct error *e)

@@ -91,7 +91,7 @@ row 2 "no node b in $others (this node is a)" a ag-box up demo --node b
 row 2 "this node is a, not b" a ag-box up demo --node b --local
 
 # --- names
-for name in .. . a/b ../x "a..b" globals -x "" $'a\nb' $'\033[2Jx' $'a\x7f' "$(printf 'x%.0s' {1..64})"; do
+for name in .. . a/b ../x "a..b" globals etc boxinit -x "" $'a\nb' $'\033[2Jx' $'a\x7f' "$(printf 'x%.0s' {1..64})"; do
     row 2 "" a ag-box track -- "$name" "$project"
     row 2 "" a ag-box up -- "$name"
     row 2 "" a ag-box restore -- "$name" "$WORK/out"

@@ -34,7 +34,9 @@ reboot a
 mv "$WORK/store-away" "$WORK/store"
 
 on a ag-box up demo
-on a python3 -c "open(b'$project/bad-\xff', 'w')"
+on a python3 -c "open(b'$project/bad-\xff', 'w'); open('$project/\x1b[2J\n', 'w')"
+expected+=$(printf '\nA\t\\x1b[2J\\n\nA\tbad-\\xff') # nothing that a terminal obeys
+[ "$(changes)" = "$(LC_ALL=C sort <<<"$expected")" ] || fail "names: $(changes)"
 expect_exit 0 on a ag-box diff --json demo
 python3 - "$WORK/output" <<'END'
 import base64, json, sys
