@@ -29,6 +29,7 @@
 #endif
 #define NEW 200u
 #define MUTATED 3u /* files i with i % 4 == 3 are the mutator's */
+#define LOAD 10u   /* operations between two kills, at least */
 
 /* File i: up to 12 KiB that i decides; every 50th is larger and has many extents. */
 static size_t size_of(unsigned i)
@@ -240,9 +241,9 @@ static void kills_under_load_are_not_noticed(void **state)
         mounted_await_start(m, mounted_kill(m));
         if (k % 10 == 5)
             mounted_drop_caches();
-        for (unsigned i = 0; i < 60000 && tally->operations == before; i++)
-            usleep(1000); /* somebody gets on */
-        assert_int_not_equal(tally->operations, before);
+        for (unsigned i = 0; i < 60000 && tally->operations <= before + LOAD; i++)
+            usleep(1000); /* all get on, however slow the machine is */
+        assert_true(tally->operations > before + LOAD);
     }
     tally->stop = 1;
     for (unsigned i = 0; i <= READERS; i++)
@@ -250,7 +251,6 @@ static void kills_under_load_are_not_noticed(void **state)
     print_message("%u kills, %u operations\n", kills(), tally->operations);
     assert_int_equal(tally->failures, 0);
     assert_int_equal(tally->wrong, 0);
-    assert_true(tally->operations > kills() * 10);
 }
 
 /* Without the count of attempts the reader would wait for ever. */
