@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +28,7 @@
 #include <sys/wait.h>
 
 #define READY_MS 30000
+#define LOGINS_SETTLE_MS 500
 #define EXEC_WAITING 64
 
 /* In the box's first process, and in bwrap's arguments. */
@@ -39,6 +41,7 @@ struct keeper {
     struct words argv;
     struct group group;
     int run, lock, listen, filter, signals;
+    int logins; /* tells of changes of them; -1: nobody does */
     int ready[2], info[2];
     pid_t bwrap;
     int bwrap_fd, init_fd; /* pidfds */
@@ -117,14 +120,13 @@ static int make_points(struct keeper *k, struct error *e)
     return r;
 }
 
-/* While nothing of the box runs. */
 static void reconcile_logins(const struct keeper *k)
 {
     _cleanup_close_ int home = open(k->policy.home_from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (home < 0)
         log_warn("the agents' logins stay as they are: open %s: %m", k->policy.home_from);
     else
-        logins_reconcile(k->config->home, home);
+        logins_reconcile(k->config->home, home, k->logins);
 }
 
 static int prepare(struct keeper *k, struct error *e)
@@ -136,8 +138,10 @@ static int prepare(struct keeper *k, struct error *e)
         r = copies_make(etc, &k->host, k->policy.name, k->policy.node, e);
     if (r == 0)
         r = make_points(k, e);
-    if (r == 0)
+    if (r == 0) {
+        k->logins = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
         reconcile_logins(k);
+    }
     if (r == 0)
         r = make_listener(k, e);
     if (r == 0)
@@ -249,6 +253,21 @@ static char wait_for(const struct keeper *k, int said_fd, int timeout_ms)
     return n == 0 ? 't' : p[1].revents ? 's' : p[2].revents ? 'r' : 'e';
 }
 
+/* Until the box ends or is to: whether it is to. However often a box changes its logins, they are looked at once in a
+ * while. */
+static bool keep(struct keeper *k)
+{
+    for (;;) {
+        char what = wait_for(k, k->logins, -1);
+        if (what == 'r')
+            what = wait_for(k, -1, LOGINS_SETTLE_MS);
+        if (what != 't')
+            return what == 's';
+        if (logins_changed(k->logins))
+            reconcile_logins(k);
+    }
+}
+
 /* One byte, or words about what went wrong. */
 static int hear(struct keeper *k, struct error *e)
 {
@@ -317,8 +336,8 @@ static void release(struct keeper *k)
     group_remove(&k->group);
     words_release(&k->argv);
     host_release(&k->host);
-    int *const fds[] = { &k->run,     &k->listen,  &k->filter,   &k->signals, &k->ready[0], &k->ready[1],
-                         &k->info[0], &k->info[1], &k->bwrap_fd, &k->init_fd, &k->lock };
+    int *const fds[] = { &k->run,      &k->listen,  &k->filter,  &k->signals,  &k->logins,  &k->ready[0],
+                         &k->ready[1], &k->info[0], &k->info[1], &k->bwrap_fd, &k->init_fd, &k->lock };
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         mem_closep(fds[i]);
 }
@@ -332,6 +351,7 @@ int keeper_run(const struct keeper_config *c, struct error *e)
                         .listen = -1,
                         .filter = -1,
                         .signals = -1,
+                        .logins = -1,
                         .ready = { -1, -1 },
                         .info = { -1, -1 },
                         .bwrap_fd = -1,
@@ -354,7 +374,7 @@ int keeper_run(const struct keeper_config *c, struct error *e)
         r = wait_ready(&k, e);
     if (r == 0) {
         c->ready(c->arg);
-        end_box(&k, wait_for(&k, -1, -1) == 's');
+        end_box(&k, keep(&k));
         reconcile_logins(&k);
     } else {
         end_box(&k, false);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,9 +20,8 @@
 struct side {
     int directory;    /* -1: there is none */
     const char *name; /* in it */
-    mode_t mode;
-    uid_t uid;
-    gid_t gid;
+    bool there;
+    struct stat st; /* if it is there; what a new one is to have */
     struct buf file, account;
 };
 
@@ -50,11 +50,20 @@ static int take_bytes(int fd, size_t max, struct buf *ret, struct stat *st, stru
     return fd_pread_all(file, ret->data, ret->len, 0, e);
 }
 
-static void remember(struct side *s, const struct stat *st)
+/* fd: of the login, or -errno. */
+static int take_login(struct side *s, int fd, struct error *e)
 {
-    s->mode = st->st_mode & 0777;
-    s->uid = st->st_uid;
-    s->gid = st->st_gid;
+    s->there = fd >= 0;
+    return take_bytes(fd, CREDENTIALS_MAX, &s->file, &s->st, e);
+}
+
+static bool unchanged(const struct side *s)
+{
+    struct stat now;
+    if (fstatat(s->directory, s->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT && !s->there;
+    return s->there && now.st_ino == s->st.st_ino && now.st_size == s->st.st_size &&
+           now.st_mtim.tv_sec == s->st.st_mtim.tv_sec && now.st_mtim.tv_nsec == s->st.st_mtim.tv_nsec;
 }
 
 static int open_followed(const char *user_home, const char *path, int flags)
@@ -78,12 +87,8 @@ static int open_host(const char *user_home, const char *path, char **ret_real, s
         return error_set(e, ERROR_FAILED, -errno, "lock %s", real);
     s->name = slash + 1;
     *ret_real = mem_steal(real);
-    struct stat st;
     int fd = openat(s->directory, s->name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    int r = take_bytes(fd < 0 ? -errno : fd, CREDENTIALS_MAX, &s->file, &st, e);
-    if (r == 0 && s->file.len)
-        remember(s, &st);
-    return r;
+    return take_login(s, fd < 0 ? -errno : fd, e);
 }
 
 static int open_box(int home, const char *path, struct side *s, struct error *e)
@@ -96,12 +101,7 @@ static int open_box(int home, const char *path, struct side *s, struct error *e)
     if (s->directory < 0)
         return error_set(e, ERROR_FAILED, s->directory, "open %s", parent);
     s->name = slash + 1;
-    struct stat st;
-    int r =
-        take_bytes(fd_open_beneath(s->directory, s->name, O_RDONLY | O_NONBLOCK, 0), CREDENTIALS_MAX, &s->file, &st, e);
-    if (r == 0 && s->file.len)
-        remember(s, &st);
-    return r;
+    return take_login(s, fd_open_beneath(s->directory, s->name, O_RDONLY | O_NONBLOCK, 0), e);
 }
 
 /* Not fd_replace: the box may have put anything where that writes its temporary file, and the mode is kept. The name
@@ -117,8 +117,11 @@ static int replace(const struct side *s, struct bytes text, struct error *e)
     if (fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "create %s", temporary);
     int r = fd_write_all(fd, text.data, text.len, e);
-    if (r == 0 && (fchown(fd, s->uid, s->gid) < 0 || fchmod(fd, s->mode) < 0 || fsync(fd) < 0 ||
-                   renameat(s->directory, temporary, s->directory, s->name) < 0 || fsync(s->directory) < 0))
+    if (r == 0 && (fchown(fd, s->st.st_uid, s->st.st_gid) < 0 || fchmod(fd, s->st.st_mode & 0777) < 0 || fsync(fd) < 0))
+        r = error_set(e, ERROR_FAILED, -errno, "write %s", temporary);
+    if (r == 0 && !unchanged(s))
+        r = error_say(e, ERROR_BUSY, -EBUSY, "it is being changed");
+    if (r == 0 && (renameat(s->directory, temporary, s->directory, s->name) < 0 || fsync(s->directory) < 0))
         r = error_set(e, ERROR_FAILED, -errno, "replace %s", s->name);
     if (r < 0)
         unlinkat(s->directory, temporary, 0);
@@ -144,13 +147,13 @@ static int reconcile(enum credentials_agent agent, const char *user_home, int ho
     const char *path = credentials_path[agent];
     _cleanup_free_ char *real = NULL;
     _cleanup_(buf_release) struct buf text = { 0 };
-    _cleanup_(side_release) struct side host = { .directory = -1, .mode = 0600 },
-                                        box = { .directory = -1, .mode = 0600 };
+    _cleanup_(side_release) struct side host = { .directory = -1 }, box = { .directory = -1, .st.st_mode = 0600 };
     int r = open_host(user_home, path, &real, &host, e);
     if (r < 0 || !host.file.len)
         return r;
     r = open_box(home, path, &box, e);
-    if (r == 0 && bytes_compare(buf_bytes(&host.file), buf_bytes(&box.file)) == 0)
+    bool unfinished = box.there && !box.file.len;
+    if (r == 0 && (unfinished || bytes_compare(buf_bytes(&host.file), buf_bytes(&box.file)) == 0))
         return 0;
     if (r == 0)
         r = read_accounts(agent, user_home, home, &host, &box, e);
@@ -168,11 +171,59 @@ static int reconcile(enum credentials_agent agent, const char *user_home, int ho
     return r;
 }
 
-void logins_reconcile(const char *user_home, int home)
+/* The directories of the login, as far as they are there, and the box's HOME, where they may come to be. */
+static void look_at(int watch, const char *user_home, int home, const char *path)
+{
+    const uint32_t what = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR;
+    _cleanup_free_ char *parent = mem_copy(path, (size_t)(strchr(path, '/') - path));
+    _cleanup_close_ int of_host = open_followed(user_home, parent, O_RDONLY | O_DIRECTORY);
+    _cleanup_close_ int of_box = fd_open_beneath(home, parent, O_RDONLY | O_DIRECTORY, 0);
+    const int fds[] = { home, of_host, of_box };
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+        char link[64];
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fds[i]);
+        if (fds[i] >= 0 && inotify_add_watch(watch, link, what) < 0)
+            log_info("changes of %s are not seen: %m", path);
+    }
+}
+
+void logins_reconcile(const char *user_home, int home, int watch)
 {
     for (int agent = 0; agent < CREDENTIALS_AGENTS; agent++) {
         struct error e = { 0 };
+        if (watch >= 0)
+            look_at(watch, user_home, home, credentials_path[agent]);
         if (reconcile((enum credentials_agent)agent, user_home, home, &e) < 0)
             log_warn("the login %s stays as it is: %s", credentials_path[agent], e.text);
     }
+}
+
+static bool concerns(const struct inotify_event *event)
+{
+    if (event->mask & IN_Q_OVERFLOW)
+        return true;
+    if ((event->mask & IN_CREATE) && !(event->mask & IN_ISDIR))
+        return false; /* it is about to be written */
+    for (int agent = 0; event->len && agent < CREDENTIALS_AGENTS; agent++) {
+        const char *path = credentials_path[agent], *name = strchr(path, '/') + 1;
+        const char *account = credentials_account_path[agent];
+        size_t parent = (size_t)(name - 1 - path);
+        if (strcmp(event->name, name) == 0 || (account && strcmp(event->name, account) == 0) ||
+            (strncmp(event->name, path, parent) == 0 && !event->name[parent]))
+            return true;
+    }
+    return false;
+}
+
+bool logins_changed(int watch)
+{
+    _Alignas(struct inotify_event) char events[16 * 1024];
+    bool changed = false;
+    for (ssize_t n; (n = read(watch, events, sizeof(events))) > 0;)
+        for (const char *at = events; at < events + n;) {
+            const struct inotify_event *event = (const void *)at;
+            changed |= concerns(event);
+            at += sizeof(*event) + event->len;
+        }
+    return changed;
 }

@@ -90,4 +90,23 @@ login me 4 third >"$codex/auth.json"
 on a ag-box park other
 on a ag-box up other
 [ "$(box_token other)" = third ] || fail "the box has not got the host's newer login"
+
+# While it runs, too; and another box that runs gets it.
+on a ag-box up demo
+becomes() { # TOKEN COMMAND...
+    local until=$((SECONDS + 20)) token=$1
+    shift
+    while [ "$("$@")" != "$token" ]; do
+        ((SECONDS < until)) || fail "no $token after 20 s: $*"
+        sleep 0.05
+    done
+}
+on a ag-box exec demo -- rm /root/.codex/auth.json
+refresh other me 5 fourth
+becomes fourth token "$codex/auth.json"
+becomes fourth box_token demo
+login me 6 fifth >"$codex/auth.json"
+becomes fifth box_token demo
+becomes fifth box_token other
 on a ag-box park other
+on a ag-box park demo

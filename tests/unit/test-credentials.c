@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -199,7 +200,7 @@ static void a_login_goes_to_and_fro(void **state)
     char later[64], text[200];
     time_t in_a_day = time(NULL) + 24 * 60 * 60;
     place_make(&p);
-    logins_reconcile(p.user, p.home);
+    logins_reconcile(p.user, p.home, -1);
     assert_true(holds(&p, "home/.grok/auth.json", "2026-12-01"));
     assert_int_equal(mode_of(&p, "home/.grok/auth.json"), 0600);
 
@@ -213,7 +214,7 @@ static void a_login_goes_to_and_fro(void **state)
     assert_int_equal(fchmodat(user, "auth.json", 0640, 0), 0);
     assert_int_equal(renameat(user, "auth.json", user, "real"), 0);
     assert_int_equal(symlinkat("real", user, "auth.json"), 0); /* the user's own link stays one */
-    logins_reconcile(p.user, p.home);
+    logins_reconcile(p.user, p.home, -1);
     assert_true(holds(&p, "user/.grok/real", later));
     assert_int_equal(mode_of(&p, "user/.grok/real"), 0640);
     struct stat st;
@@ -230,26 +231,49 @@ static void nothing_in_the_box_is_followed(void **state)
     struct place p;
     place_make(&p);
     assert_int_equal(symlinkat("../elsewhere", p.home, ".grok"), 0);
-    logins_reconcile(p.user, p.home);
+    logins_reconcile(p.user, p.home, -1);
     assert_false(holds(&p, "elsewhere/auth.json", "key"));
     assert_int_equal(unlinkat(p.home, ".grok", 0), 0);
 
     assert_int_equal(mkdirat(p.home, ".grok", 0700), 0);
     scratch_write("theirs", "%s/elsewhere/file", p.scratch);
     assert_int_equal(symlinkat("../../elsewhere/file", p.home, ".grok/.auth.json.ag-box"), 0);
-    logins_reconcile(p.user, p.home);
+    logins_reconcile(p.user, p.home, -1);
     assert_true(holds(&p, "elsewhere/file", "theirs"));
     assert_true(holds(&p, "home/.grok/auth.json", "key"));
 
     assert_int_equal(unlinkat(p.home, ".grok/auth.json", 0), 0);
     assert_int_equal(symlinkat("../../elsewhere/file", p.home, ".grok/auth.json"), 0);
-    logins_reconcile(p.user, p.home);
+    logins_reconcile(p.user, p.home, -1);
     assert_true(holds(&p, "elsewhere/file", "theirs"));
 
     assert_int_equal(unlinkat(p.home, ".grok/auth.json", 0), 0);
     assert_int_equal(mkfifoat(p.home, ".grok/auth.json", 0600), 0);
-    logins_reconcile(p.user, p.home);
+    logins_reconcile(p.user, p.home, -1);
     assert_true(holds(&p, "user/.grok/auth.json", "2026-12-01"));
+    place_remove(&p);
+}
+
+static void changes_are_told(void **state)
+{
+    (void)state;
+    struct place p;
+    place_make(&p);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    logins_reconcile(p.user, p.home, watch);
+    assert_true(logins_changed(watch)); /* our own: once more, then nothing */
+    logins_reconcile(p.user, p.home, watch);
+    assert_false(logins_changed(watch));
+    scratch_write("x", "%s/home/.grok/other", p.scratch);
+    scratch_write("x", "%s/home/file", p.scratch);
+    assert_false(logins_changed(watch));
+    scratch_write(OLD, "%s/home/.grok/auth.json", p.scratch);
+    assert_true(logins_changed(watch));
+    scratch_write(OLD, "%s/user/.grok/auth.json", p.scratch);
+    assert_true(logins_changed(watch));
+    scratch_mkdir("%s/home/.codex", p.scratch);
+    assert_true(logins_changed(watch));
+    close(watch);
     place_remove(&p);
 }
 
@@ -258,7 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_later_expiry_wins),          cmocka_unit_test(only_the_login_is_taken_over),
         cmocka_unit_test(one_that_is_too_long_stays),     cmocka_unit_test(a_login_goes_to_and_fro),
-        cmocka_unit_test(nothing_in_the_box_is_followed),
+        cmocka_unit_test(nothing_in_the_box_is_followed), cmocka_unit_test(changes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
