@@ -2,16 +2,13 @@
 #include "sandbox/credentials.h"
 
 #include "index/base/mem.h"
+#include "index/base/text.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define DAY_S (24 * 60 * 60)
-#define YEAR_MAX 2200
 #define MILLISECONDS_FROM 100000000000 /* as seconds: the year 5138 */
 
 const char *const credentials_path[CREDENTIALS_AGENTS] = { ".claude/.credentials.json", ".codex/auth.json",
@@ -58,31 +55,13 @@ static bool keep_string(json_t *to, const char *name, const char *s)
     return s && json_object_set_new(to, name, json_string(s)) == 0;
 }
 
-/* "2026-05-01T10:20:30.123456Z", or with "+00:00". 0: it is something else. */
-static int64_t time_from_text(const char *text)
-{
-    int year, month, day, hour, minute, second, used = 0;
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &used) != 6 ||
-        used != 19)
-        return 0;
-    text += used;
-    if (*text == '.')
-        text += 1 + strspn(text + 1, "0123456789");
-    if ((strcmp(text, "Z") != 0 && strcmp(text, "+00:00") != 0) || year < 1970 || year > YEAR_MAX || month < 1 ||
-        month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
-        second > 60)
-        return 0;
-    struct tm tm = {
-        .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute, .tm_sec = second
-    };
-    return timegm(&tm);
-}
-
 /* Seconds or milliseconds since 1970, or a text. */
 static int64_t time_from(const json_t *o)
 {
-    if (json_is_string(o))
-        return time_from_text(json_string_value(o));
+    if (json_is_string(o)) {
+        int64_t ns = text_parse_time(json_string_value(o));
+        return ns > 0 ? ns / 1000000000 : 0;
+    }
     int64_t n = json_is_integer(o) ? json_integer_value(o) : 0;
     if (n >= MILLISECONDS_FROM)
         n /= 1000;

@@ -6,9 +6,7 @@
 
 #include <errno.h>
 #include <expat.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define DEPTH_MAX 8
 
@@ -39,26 +37,6 @@ void listing_release(struct listing *l)
     free(l->prefixes);
     free(l->token);
     *l = (struct listing){ 0 };
-}
-
-int64_t listing_time(const char *text)
-{
-    int year, month, day, hour, minute, second, used = 0;
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &used) != 6 ||
-        used != 19)
-        return -1;
-    int64_t ns = 0, unit = 100000000;
-    text += used;
-    if (*text == '.')
-        for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10)
-            ns += (*text - '0') * unit;
-    if (strcmp(text, "Z") != 0 || year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 ||
-        hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60 || year > 2200)
-        return -1;
-    struct tm tm = {
-        .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute, .tm_sec = second
-    };
-    return (int64_t)timegm(&tm) * 1000000000 + ns;
 }
 
 static void fail(struct parser *p, const char *wrong)
@@ -154,7 +132,7 @@ static void take_value(struct parser *p)
             return fail(p, "a size is no number");
         break;
     case FIELD_MODIFIED:
-        p->entry.modified_ns = listing_time(p->text);
+        p->entry.modified_ns = text_parse_time(p->text);
         if (p->entry.modified_ns < 0)
             return fail(p, "a time is none");
         break;

@@ -34,5 +34,3 @@ struct listing {
 void listing_release(struct listing *l);
 /* -EBADMSG ERROR_DAMAGED. ret is to be released by the caller. */
 int listing_parse(struct bytes xml, struct listing *ret, struct error *e);
-/* 2009-10-12T17:50:30.000Z as ns since 1970, or -1. */
-int64_t listing_time(const char *text);

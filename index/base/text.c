@@ -217,6 +217,26 @@ bool text_is_name(const char *s)
            strcmp(s, "globals") != 0;
 }
 
+int64_t text_parse_time(const char *text)
+{
+    int year, month, day, hour, minute, second, used = 0;
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &used) != 6 ||
+        used != 19)
+        return -1;
+    int64_t ns = 0, unit = 100000000;
+    text += used;
+    if (*text == '.')
+        for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10)
+            ns += (*text - '0') * unit;
+    if ((strcmp(text, "Z") != 0 && strcmp(text, "+00:00") != 0) || year < 1970 || month < 1 || month > 12 || day < 1 ||
+        day > 31 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60 || year > 2200)
+        return -1;
+    struct tm tm = {
+        .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute, .tm_sec = second
+    };
+    return (int64_t)timegm(&tm) * 1000000000 + ns;
+}
+
 int text_base64(const void *p, size_t n, struct buf *to)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -9,15 +9,16 @@
 #include <stdint.h>
 #include <time.h>
 
-void text_hex(char *to, const void *p, size_t n);                    /* 2n lower-case digits and a NUL */
-int text_unhex(const char *s, size_t len, void *to, size_t n);       /* exactly 2n digits, lower case only */
-int text_parse_u64(const char *s, uint64_t max, uint64_t *ret);      /* decimal digits only, whole string */
-int text_parse_size(const char *s, uint64_t *ret);                   /* 123, 4K, 1500M, 2G, 1T (powers of 1024) */
-int text_parse_duration(const char *s, uint64_t *ret_seconds);       /* 90, 90s, 15m, 2h, 7d */
-void text_time(char to[32], int64_t unix_ns);                        /* RFC 3339 UTC, whole seconds: 2026-07-16T08:00:00Z */
-void text_size(char to[16], uint64_t bytes);                         /* 17, 1.2K, 3.4M … at most four digits and a unit */
-void text_duration(char to[16], uint64_t ms);                        /* 12 ms, 1.34 s, 2 min 5 s */
+void text_hex(char *to, const void *p, size_t n);               /* 2n lower-case digits and a NUL */
+int text_unhex(const char *s, size_t len, void *to, size_t n);  /* exactly 2n digits, lower case only */
+int text_parse_u64(const char *s, uint64_t max, uint64_t *ret); /* decimal digits only, whole string */
+int text_parse_size(const char *s, uint64_t *ret);              /* 123, 4K, 1500M, 2G, 1T (powers of 1024) */
+int text_parse_duration(const char *s, uint64_t *ret_seconds);  /* 90, 90s, 15m, 2h, 7d */
+void text_time(char to[32], int64_t unix_ns);                   /* RFC 3339 UTC, whole seconds: 2026-07-16T08:00:00Z */
+int64_t text_parse_time(const char *s);       /* the same, with fractions or +00:00: ns since 1970; or -1 */
+void text_size(char to[16], uint64_t bytes);  /* 17, 1.2K, 3.4M … at most four digits and a unit */
+void text_duration(char to[16], uint64_t ms); /* 12 ms, 1.34 s, 2 min 5 s */
 bool text_is_utf8(const void *p, size_t n);
-void text_escape(struct buf *to, const void *p, size_t n);           /* C escapes for control bytes and non-UTF-8: \n, \xff */
-bool text_is_name(const char *s);                                    /* a box or node name as interface.md has it */
+void text_escape(struct buf *to, const void *p, size_t n); /* C escapes for control bytes and non-UTF-8: \n, \xff */
+bool text_is_name(const char *s);                          /* a box or node name as interface.md has it */
 int text_base64(const void *p, size_t n, struct buf *to);

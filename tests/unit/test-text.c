@@ -168,9 +168,29 @@ static void base64_has_the_published_vectors(void **state)
     }
 }
 
+static void times_are_read_strictly(void **state)
+{
+    assert_true(text_parse_time("1970-01-01T00:00:01Z") == 1000000000);
+    assert_true(text_parse_time("2024-02-29T23:59:59.123456789Z") == 1709251199123456789);
+    assert_true(text_parse_time("2024-02-29T23:59:59.5+00:00") == 1709251199500000000);
+    static const char *const bad[] = { "",
+                                       "2024-01-01",
+                                       "2024-01-01T00:00:00",
+                                       "2024-01-01T00:00:00+01:00",
+                                       "x",
+                                       "2024-13-01T00:00:00Z",
+                                       "2024-01-01T24:00:00Z",
+                                       "9999-01-01T00:00:00Z",
+                                       "2024-01-01T00:00:00.Zx",
+                                       "-024-01-01T00:00:00Z" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_true(text_parse_time(bad[i]) == -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_read_strictly),
         cmocka_unit_test(hex_goes_both_ways_and_refuses_anything_else),
         cmocka_unit_test(a_number_is_digits_and_within_its_bound),
         cmocka_unit_test(sizes_and_durations_take_one_unit),
