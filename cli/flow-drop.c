@@ -256,11 +256,11 @@ static int drop_work(struct stack *s, const struct flow_drop_options *o, struct 
         error_say(e, ERROR_BUSY, -EBUSY, "%s is here (%s)", s->name, box_state_name(s->record.state));
         return error_hint(e, "ag-box park %s first", s->name), -EBUSY;
     }
-    if (!s->record.full && !o->force) /* the only copy there is: a typed name alone does not delete it */
+    if (!o->force) /* the only copy there is, if only of a home: a typed name alone does not delete it */
         return flow_refuse_replaced(s, e);
     const char *directory = s->record.aside ? s->record.aside : s->record.path;
     _cleanup_free_ char *what =
-        s->record.full ? mem_printf("%s is a plain directory again, and stays", directory)
+        s->record.full ? mem_printf("%s is a plain directory, and stays; the box's home here is deleted", directory)
                        : mem_printf("What was changed here of the %s that was dropped is deleted for good", s->name);
     r = confirm(s, o, what, e);
     if (r == 0)

@@ -86,7 +86,8 @@ int flow_refuse_replaced(struct stack *s, struct error *e)
               : moved         ? s->record.aside
                               : s->record.path);
     if (s->record.full)
-        return error_hint(e, "ag-box drop %s forgets it; the directory stays", s->name);
+        return error_hint(e, "ag-box drop %s --force forgets it: the directory stays, the box's home here is deleted",
+                          s->name);
     return error_hint(e, "save what you need of it, then ag-box drop %s --force deletes it", s->name);
 }
 

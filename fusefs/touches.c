@@ -29,9 +29,10 @@ struct touches {
 static struct kept *map(const char *path)
 {
     _cleanup_close_ int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-    bool in_file = fd >= 0 && ftruncate(fd, sizeof(struct kept)) == 0;
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, sizeof(struct kept)); /* a page without room were SIGBUS */
+    bool in_file = path && error == 0;
     if (path && !in_file)
-        log_info("%s cannot be used: %m", path);
+        log_info("%s cannot be used: %s", path, strerror(error));
     void *p = mmap(NULL, sizeof(struct kept), PROT_READ | PROT_WRITE,
                    in_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, in_file ? fd : -1, 0);
     return p == MAP_FAILED ? NULL : p;

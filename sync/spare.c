@@ -122,6 +122,18 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* Requests then go to another server than url's, which this one may not even reach: they would wait for nothing. */
+static bool is_proxied(void)
+{
+    static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return true;
+    }
+    return false;
+}
+
 /* The same place as a plain one: of https libcurl would begin TLS, too. NULL: there is none. */
 static char *plain_url(const char *url)
 {
@@ -140,7 +152,7 @@ static char *plain_url(const char *url)
 void spares_open(struct spares *s, const char *url, unsigned count, void *share, const int *stop)
 {
     pthread_mutex_lock(&s->lock);
-    if (!s->multi && count > 0 && (s->url = plain_url(url)) && (s->multi = curl_multi_init())) {
+    if (!s->multi && count > 0 && !is_proxied() && (s->url = plain_url(url)) && (s->multi = curl_multi_init())) {
         s->share = share;
         s->stop = stop;
         s->coming = count < SPARES_MAX ? count : SPARES_MAX;

@@ -5,8 +5,8 @@
  * spare - connections that are opened before the requests that will use them are known (by libcurl, as http's).
  *
  * Of a store that is far away a new connection costs a round trip; this one passes while something else is done. Only
- * TCP: libcurl takes a socket that is connected, but not a TLS session that it has not begun itself. A hint: what fails
- * here is found out, and said, by a request that opens its own.
+ * TCP: libcurl takes a socket that is connected, but not a TLS session that it has not begun itself. None where the
+ * environment names a proxy. A hint: what fails here is found out, and said, by a request that opens its own.
  */
 
 #include <stddef.h>

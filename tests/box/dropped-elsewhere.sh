@@ -53,7 +53,10 @@ expect_missing "$project/file"
 expect_exit 3 on a ag-box up demo
 expect_state a demo full-held
 expect_file "$project/file" plain
-on a ag-box drop demo --yes
+expect_exit 3 on a ag-box drop demo --yes # what its agents remembered is nowhere else
+expect_error "the work here is kept in $project"
+[ -f "$WORK/node/a/state/box/demo/home/memory" ] || fail "the home is gone without a word"
+on a ag-box drop demo --yes --force
 expect_file "$project/file" plain
 
 # What the agents of that box remembered is no other box's, nor what a killed track left.

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/mount.h>
 
 #include <cmocka.h>
 
@@ -256,6 +257,22 @@ static void first_touches_become_paths_in_order_each_once(void **state)
     scratch_remove(scratch);
 }
 
+/* A page of a file without room for it would end the daemon (SIGBUS), and each one that follows. */
+static void touches_go_on_where_their_file_system_is_full(void **state)
+{
+    struct touches *t;
+    char *scratch = scratch_new(), path[300];
+    snprintf(path, sizeof(path), "%s/touched", scratch);
+    assert_int_equal(mount("none", scratch, "tmpfs", 0, "size=64k"), 0);
+    assert_int_equal(touches_new(100000, path, "one", &t, NULL), 0);
+    for (uint64_t i = 0; i < 20000; i++)
+        touches_add(t, i);
+    assert_int_equal(touches_count(t), 20000);
+    touches_free(t);
+    assert_int_equal(umount(scratch), 0);
+    scratch_remove(scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(damage_is_counted_and_does_not_stop_the_rest, start, stop),
         cmocka_unit_test_setup_teardown(paused_and_stopped_it_asks_for_nothing, start, stop),
         cmocka_unit_test_setup_teardown(first_touches_become_paths_in_order_each_once, start, stop),
+        cmocka_unit_test(touches_go_on_where_their_file_system_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
+static const char *scheme = "http";
 static struct server *start(const char *const *answers, int64_t skew_s)
 {
     static struct server v;
@@ -125,7 +126,7 @@ static struct server *start(const char *const *answers, int64_t skew_s)
     assert_int_equal(getsockname(v.listener, (struct sockaddr *)&a, &len), 0);
     assert_int_equal(pthread_create(&v.thread, NULL, serve, &v), 0);
     char endpoint[64];
-    snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u/", ntohs(a.sin_port));
+    snprintf(endpoint, sizeof(endpoint), "%s://127.0.0.1:%u/", scheme, ntohs(a.sin_port));
     struct store_config c = { .url = "s3://bucket/pre/",
                               .endpoint = endpoint,
                               .access_key = "AK",
@@ -537,6 +538,18 @@ static void a_connection_that_was_closed_meanwhile_is_not_used(void **state)
     assert_int_equal(stop(v), 1);
 }
 
+static void behind_a_proxy_no_connection_is_opened_ahead(void **state)
+{
+    setenv("https_proxy", "http://127.0.0.1:1", 1); /* refuses */
+    scheme = "https";
+    struct server *v = START(NULL);
+    store_expect(v->store, 1);
+    assert_true(get(v, 0, 0, NULL) == -EHOSTUNREACH && v->accepted == 0);
+    unsetenv("https_proxy");
+    scheme = "http";
+    assert_int_equal(stop(v), 0);
+}
+
 static void a_missing_or_odd_setting_is_a_usage_error(void **state)
 {
     static const struct store_config bad[] = {
@@ -580,6 +593,7 @@ int main(void)
         cmocka_unit_test(the_age_is_the_server_s),
         cmocka_unit_test(a_connection_is_opened_before_there_is_a_request_for_it),
         cmocka_unit_test(a_connection_that_was_closed_meanwhile_is_not_used),
+        cmocka_unit_test(behind_a_proxy_no_connection_is_opened_ahead),
         cmocka_unit_test(a_missing_or_odd_setting_is_a_usage_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
