@@ -3,6 +3,7 @@
 
 #include "cli/mounts.h"
 #include "cli/place.h"
+#include "cli/program.h"
 #include "cli/unit.h"
 #include "cli/view.h"
 #include "index/base/clock.h"
@@ -40,26 +41,14 @@ int box_init(char **ret, struct error *e)
     return error_hint(e, "ag-box is not installed completely");
 }
 
-static bool is_on_path(const char *program)
-{
-    const char *path = getenv("PATH");
-    _cleanup_free_ char *list = mem_strdup(path ? path : "/usr/local/bin:/usr/bin:/bin");
-    char *rest = list;
-    for (char *directory; (directory = strsep(&rest, ":"));) {
-        _cleanup_free_ char *candidate = mem_printf("%s/%s", *directory ? directory : ".", program);
-        if (access(candidate, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 int box_check(struct error *e)
 {
     static const struct {
         const char *program, *package;
     } needed[] = { { "bwrap", "bubblewrap" }, { "tmux", "tmux" } };
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-        if (is_on_path(needed[i].program))
+        _cleanup_free_ char *found = program_find(needed[i].program);
+        if (found)
             continue;
         error_say(e, ERROR_USAGE, -ENOENT, "a box needs %s, which is not on the PATH", needed[i].program);
         return error_hint(e, "apt-get install %s; --no-start does without the box", needed[i].package), -ENOENT;

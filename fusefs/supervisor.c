@@ -245,23 +245,25 @@ int supervisor_run(const struct supervisor_config *c, struct error *e)
     return r;
 }
 
-void supervisor_ready(void)
+/* Once; nobody there is fine. */
+static void tell_starter(const void *what, size_t n)
 {
-    const char word = READY;
     if (fcntl(SUPERVISOR_READY_FD, F_GETFD) < 0)
         return;
     signal(SIGPIPE, SIG_IGN);
-    (void)!write(SUPERVISOR_READY_FD, &word, 1);
+    (void)!write(SUPERVISOR_READY_FD, what, n);
     close(SUPERVISOR_READY_FD);
+}
+
+void supervisor_ready(void)
+{
+    const char word = READY;
+    tell_starter(&word, 1);
 }
 
 void supervisor_failed(const struct error *why)
 {
-    if (fcntl(SUPERVISOR_READY_FD, F_GETFD) < 0)
-        return;
-    signal(SIGPIPE, SIG_IGN);
-    (void)!write(SUPERVISOR_READY_FD, why, sizeof(*why));
-    close(SUPERVISOR_READY_FD);
+    tell_starter(why, sizeof(*why));
 }
 
 int supervisor_wait(int fd, int timeout_ms, struct error *e)
