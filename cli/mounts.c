@@ -8,6 +8,7 @@
 #include "fusefs/control.h"
 #include "fusefs/mount.h"
 #include "fusefs/overlay.h"
+#include "fusefs/supervisor.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/log.h"
@@ -226,6 +227,7 @@ int mounts_used(struct stack *s, pid_t *ret, struct error *e)
 
 struct keepers {
     int supervisor, daemon; /* pidfds; -1: none */
+    int fuse;               /* the daemon's /dev/fuse; -1: none to be had */
 };
 
 static void find_keepers(struct stack *s, struct keepers *ret)
@@ -237,6 +239,7 @@ static void find_keepers(struct stack *s, struct keepers *ret)
         pid_t daemon = (pid_t)json_integer_value(json_object_get(answer, "daemon_pid"));
         ret->supervisor = supervisor > 0 ? (int)syscall(SYS_pidfd_open, supervisor, 0) : -1;
         ret->daemon = daemon > 0 ? (int)syscall(SYS_pidfd_open, daemon, 0) : -1;
+        ret->fuse = ret->daemon < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, ret->daemon, SUPERVISOR_FUSE_FD, 0);
     }
     json_decref(answer);
     json_decref(request);
@@ -246,6 +249,14 @@ static bool has_ended(int pidfd, int timeout_ms)
 {
     struct pollfd p = { pidfd, POLLIN, 0 };
     return pidfd < 0 || poll(&p, 1, timeout_ms) > 0;
+}
+
+/* Really unmounted, everywhere: what was detached, by whichever command, lives as long as somebody reads there. False
+ * also if nobody knows. */
+static bool is_over(int fuse)
+{
+    struct pollfd p = { fuse, 0, 0 };
+    return fuse >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
 }
 
 /* The supervisor first: it would start the daemon anew. */
@@ -261,21 +272,21 @@ static void end_keepers(const struct keepers *k)
 int mounts_end(struct stack *s, pid_t *ret_user, struct error *e)
 {
     struct error why = { 0 };
-    struct keepers k = { -1, -1 };
+    struct keepers k = { -1, -1, -1 };
     pid_t user = 0;
     find_keepers(s, &k);
     int r = mounts_down(s, false, &why);
-    bool busy = r == -EBUSY;
-    if (busy) /* readers keep what they have open until they end */
+    if (r == -EBUSY) /* readers keep what they have open until they end */
         r = mounts_down(s, true, e);
     else if (r < 0 && e)
         *e = why;
     if (r == 0)
         r = mounts_used(s, &user, e);
-    if (r == 0 && !user && !busy)
+    if (r == 0 && is_over(k.fuse))
         end_keepers(&k);
     mem_closep(&k.supervisor);
     mem_closep(&k.daemon);
+    mem_closep(&k.fuse);
     if (r == 0)
         *ret_user = user;
     return r;
