@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -54,6 +55,8 @@ static void become_daemon(const struct supervisor *s)
     const int reset[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
     for (unsigned i = 0; i < 4; i++)
         signal(reset[i], SIG_DFL);
+    if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) < 0) /* kept by execve, and by the daemon's threads */
+        log_info("start the daemon: it may have to wait for itself when memory is short: %m");
     execv(s->argv[0], s->argv);
     log_warn("start the daemon %s: %m", s->argv[0]);
     _exit(127);

@@ -10,7 +10,9 @@
  * a pause that doubles up to SUPERVISOR_PAUSE_MAX_MS; the supervisor never gives up while the file system is mounted.
  *
  * The daemon is exec'ed with the descriptors below and everything else closed; it exits with 0 when it has seen the
- * file system unmounted (serve_run returned 0), and so does the supervisor. SIGTERM, SIGINT and SIGHUP are ignored: it
+ * file system unmounted (serve_run returned 0), and so does the supervisor. It is started as an I/O flusher
+ * (PR_SET_IO_FLUSHER in prctl(2)): a thread that is short of memory must not wait for an inode whose pages it is itself
+ * to answer. SIGTERM, SIGINT and SIGHUP are ignored: it
  * ends by unmounting, so that a stray signal cannot take the tree away under its users.
  */
 
@@ -22,7 +24,7 @@
 #define SUPERVISOR_FUSE_FD 3
 #define SUPERVISOR_SLOTS_FD 4
 #define SUPERVISOR_READY_FD 5 /* a pipe for the daemon's supervisor_ready; may be closed */
-#define SUPERVISOR_WORD_FD  6 /* a pipe for supervisor_await; may be closed */
+#define SUPERVISOR_WORD_FD 6  /* a pipe for supervisor_await; may be closed */
 
 #define SUPERVISOR_PAUSE_MAX_MS 5000
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -269,6 +270,38 @@ static void a_request_that_kills_the_daemon_is_eio_after_twenty(void **state)
     assert_int_equal(pread(fd, &byte, 1, 0), 1); /* not remembered */
 }
 
+/*
+ * A file that was closed while it is still read ahead has no reference: whoever reclaims its inode waits for that read.
+ * If that is the very thread that has to answer, nobody ever does. PR_SET_IO_FLUSHER keeps a daemon's threads out of
+ * the reclaim of inodes; the kernel shows it as a flag of the task.
+ */
+static void no_thread_of_the_daemon_reclaims_inodes(void **state)
+{
+    static const unsigned long no_io = 0x00080000; /* PF_MEMALLOC_NOIO, include/linux/sched.h */
+    char path[64];
+    unsigned threads = 0;
+    if (prctl(PR_SET_IO_FLUSHER, 0, 0, 0, 0) < 0)
+        skip(); /* without CAP_SYS_RESOURCE, as in many containers */
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)m->shared->daemon);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    for (struct dirent *n; (n = readdir(d));) {
+        if (n->d_name[0] == '.')
+            continue;
+        char stat_path[512];
+        unsigned long flags = 0;
+        snprintf(stat_path, sizeof(stat_path), "%s/%s/stat", path, n->d_name);
+        FILE *f = fopen(stat_path, "re");
+        assert_non_null(f);
+        assert_int_equal(fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %lu", &flags), 1);
+        fclose(f);
+        assert_true(flags & no_io);
+        threads++;
+    }
+    closedir(d);
+    assert_true(threads > 1);
+}
+
 /* Fails if only a daemon's exit 0 counts: the supervisor would go on for ever. */
 static void a_supervisor_whose_daemon_always_fails_ends_when_unmounted(void **state)
 {
@@ -321,6 +354,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kills_under_load_are_not_noticed, start_load, stop),
         cmocka_unit_test_setup_teardown(a_request_that_kills_the_daemon_is_eio_after_twenty, start_deadly, stop),
+        cmocka_unit_test_setup_teardown(no_thread_of_the_daemon_reclaims_inodes, start_deadly, stop),
         cmocka_unit_test(a_supervisor_whose_daemon_always_fails_ends_when_unmounted),
         cmocka_unit_test(a_failure_to_mount_is_told_to_who_waits),
     };
