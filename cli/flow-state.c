@@ -293,16 +293,28 @@ static int park_none(struct stack *s, struct error *e)
     return 0;
 }
 
+/* The store said so; or what this node has sent is gone, as it is when the box was dropped. */
+static bool lease_in_question(int r, const struct error *e)
+{
+    return e && ((r == -ESTALE && e->kind == ERROR_HELD) || (r == -ENODATA && e->kind == ERROR_STORE));
+}
+
 /* A lease that turns out to be lost makes the work a fork's; one that may be taken again is, and park goes on. */
 static int park_mine(struct stack *s, struct error *e)
 {
-    int r = flow_park_held(s, e);
-    if (r != -ESTALE || !e || e->kind != ERROR_HELD)
+    int parked = flow_park_held(s, e);
+    if (parked == 0 || !lease_in_question(parked, e))
+        return parked;
+    struct error why = *e;
+    int r = verify_lease(s, e);
+    if (r < 0)
         return r;
-    r = verify_lease(s, e);
-    if (r == 0 && s->record.state != BOX_FENCED)
+    if (s->record.state == BOX_FENCED)
+        return flow_park(s, e);
+    if (parked == -ESTALE)
         return flow_park_held(s, e);
-    return r < 0 ? r : flow_park(s, e);
+    *e = why;
+    return parked;
 }
 
 static int park_fenced(struct stack *s, struct error *e)
@@ -379,7 +391,7 @@ int flow_park(struct stack *s, struct error *e)
 static int snapshot_mine(struct stack *s, struct error *e)
 {
     int r = flow_snapshot_held(s, e);
-    if (r != -ESTALE || !e || e->kind != ERROR_HELD)
+    if (r != -ESTALE || !e || e->kind != ERROR_HELD) /* with its lease renewed nothing else puts that in question */
         return r;
     r = verify_lease(s, e);
     if (r < 0)

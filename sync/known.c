@@ -182,7 +182,8 @@ int known_verify(struct known *k, struct store *s, const char *box, struct snaps
         memcpy(p.id, m->id, sizeof(p.id));
         pack_text(&p, name);
         if (!m->there)
-            return error_say(e, ERROR_STORE, -EIO, "pack %s was sent, but the store does not list it as it was", name);
+            return error_say(e, ERROR_STORE, -ENODATA, "pack %s was sent, but the store does not list it as it was",
+                             name);
         if (m->metadata)
             packs[count++] = (struct snapshot_pack){ .name = p, .size = m->size };
     }

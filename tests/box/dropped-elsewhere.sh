@@ -44,6 +44,8 @@ echo old >"$WORK/node/a/state/box/demo/home/memory"
 on b ag-box up demo --force
 on b ag-box park demo
 on b ag-box drop demo --yes --force
+touch "$project/file" # read again, it is found to be what this node has sent: that is gone with the box
+expect_exit 3 on a ag-box snapshot demo
 expect_exit 3 on a ag-box park demo
 expect_error "the work here is kept in $project"
 expect_state a demo full-held

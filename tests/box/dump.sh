@@ -31,7 +31,7 @@ is "$(dump "$(find box/demo/fork -type f | head -n 1)" 'o["body"]["node"]')" a
 root=$(dump box/demo/head 'o["body"]["root"]')
 is "$(dump "box/demo/snap/$root" 'o["meta"]["path"]')" "$project"
 pack=$(dump "box/demo/snap/$root" 'o["root"]["pack"]')
-is "$(dump "box/demo/pack/$pack" '[i["type"] for f in o["frames"] for i in f.get("items", []) if i["path"] == "project/file"][0]')" file
+is "$(dump "box/demo/pack/$pack" '[i["type"] for f in o["frames"] for i in f.get("items", []) if i.get("type") and i["path"] == "project/file"][0]')" file
 
 for kind in snap pack; do
     find "box/demo/$kind" -type f | head -n 2 >"$WORK/two"
