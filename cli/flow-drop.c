@@ -258,11 +258,13 @@ static int drop_work(struct stack *s, const struct flow_drop_options *o, struct 
     }
     if (!o->force) /* the only copy there is, if only of a home: a typed name alone does not delete it */
         return flow_refuse_replaced(s, e);
-    const char *directory = s->record.aside ? s->record.aside : s->record.path;
     _cleanup_free_ char *what =
-        s->record.full ? mem_printf("%s is a plain directory, and stays; the box's home here is deleted", directory)
-                       : mem_printf("What was changed here of the %s that was dropped is deleted for good", s->name);
+        s->record.full
+            ? mem_printf("%s is a plain directory, and stays; the box's home here is deleted", s->record.path)
+            : mem_printf("What was changed here of the %s that was dropped is deleted for good", s->name);
     r = confirm(s, o, what, e);
+    if (r == 0 && s->record.full && s->record.state != BOX_FULL_HELD)
+        r = flow_let_go(s, e); /* a park may have moved the directory: to where people look for it */
     if (r == 0)
         r = mounts_down(s, true, e); /* and the box */
     if (r == 0 && s->record.upper[0])

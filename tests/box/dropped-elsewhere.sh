@@ -58,7 +58,12 @@ expect_file "$project/file" plain
 expect_exit 3 on a ag-box drop demo --yes # what its agents remembered is nowhere else
 expect_error "the work here is kept in $project"
 [ -f "$WORK/node/a/state/box/demo/home/memory" ] || fail "the home is gone without a word"
-on a ag-box drop demo --yes --force
+expect_exit 137 on a env AGBOX_CRASH_AT=park:rename-aside.after ag-box park demo
+expect_missing "$project/file"
+mkdir "$project"; echo other >"$project/other" # what took its place
+expect_exit 8 on a ag-box drop demo --yes --force
+rm -r "$project"
+on a ag-box drop demo --yes --force # a hidden name beside it would be as good as lost
 expect_file "$project/file" plain
 
 # What the agents of that box remembered is no other box's, nor what a killed track left.

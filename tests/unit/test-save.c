@@ -121,8 +121,8 @@ static bool is_known(struct area *a, const struct attributes *when)
     return r == 0;
 }
 
-/* Its last times may be those of a clock's tick in which it still changed, so no times tell what it holds. Fails if what
- * was read as it is goes to the stat cache. */
+/* Its last times may be those of a clock's tick in which it still changed, so no times tell what it holds. Fails if
+ * what was read as it is goes to the stat cache. */
 static void a_file_that_does_not_hold_still_is_read_again_whatever_its_times_say(void **state)
 {
     struct area *a = *state;
