@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cli/box.h"
 #include "cli/boxes.h"
 #include "cli/commands.h"
 #include "cli/strays.h"
@@ -17,24 +18,30 @@ static void age_text(char to[16], int64_t ns)
     text_duration(to, ns > 0 ? (uint64_t)ns / 1000000 : 0);
 }
 
-static const char *state_here(struct cmd_context *c, const char *name)
+struct here {
+    const char *state;
+    bool runs;
+};
+
+static struct here look_here(struct cmd_context *c, const char *name)
 {
-    struct stack look = STACK_NONE;
+    _cleanup_(stack_close) struct stack look = STACK_NONE;
     look.config = c->config;
-    enum box_state state = stack_peek(&look, name, NULL) == 0 ? look.record.state : BOX_NONE;
-    stack_close(&look);
-    return box_state_name(state);
+    if (stack_peek(&look, name, NULL) < 0)
+        return (struct here){ box_state_name(BOX_NONE), false };
+    return (struct here){ box_state_name(look.record.state), look.journal && box_running(&look) };
 }
 
 static json_t *describe_box(struct cmd_context *c, const struct store_box *b)
 {
-    const char *here = state_here(c, b->name);
+    struct here here = look_here(c, b->name);
     if (b->damaged && b->head.seq == 0)
-        return json_pack("{s:s,s:s,s:s,s:s}", "name", b->name, "state", "damaged", "error", b->why.text, "here", here);
-    json_t *o = json_pack("{s:s,s:s,s:s,s:I,s:I,s:b,s:s}", "name", b->name, "state", head_state_name(b->head.state),
+        return json_pack("{s:s,s:s,s:s,s:s,s:b}", "name", b->name, "state", "damaged", "error", b->why.text, "here",
+                         here.state, "runs", here.runs);
+    json_t *o = json_pack("{s:s,s:s,s:s,s:I,s:I,s:b,s:s,s:b}", "name", b->name, "state", head_state_name(b->head.state),
                           "node", b->head.node, "epoch", (json_int_t)b->head.epoch, "lease_age_s",
                           (json_int_t)(b->head.age_ns / 1000000000), "expired",
-                          b->head.state == HEAD_HELD && head_expired(&b->head), "here", here);
+                          b->head.state == HEAD_HELD && head_expired(&b->head), "here", here.state, "runs", here.runs);
     ui_path_into(o, "path", b->head.path, strlen(b->head.path));
     if (b->head.pin[0])
         json_object_set_new(o, "pin", json_string(b->head.pin));
@@ -57,13 +64,14 @@ static void print_box(struct ui *ui, const struct store_box *b, const json_t *o)
 {
     char age[16] = "?", place[160], size[16] = "?";
     const char *here = json_string_value(json_object_get(o, "here"));
+    bool runs = json_is_true(json_object_get(o, "runs"));
     if (b->root) {
         age_text(age, clock_wall_ns() - b->root->time_ns);
         text_size(size, b->root->bytes);
     }
     snprintf(place, sizeof(place), "%s@%s", b->head.seq ? head_state_name(b->head.state) : "damaged", b->head.node);
-    ui_line(ui, "%-20s %-24s %-10s %8s  %-12s %s%s%s", b->name, place, b->head.pin[0] ? b->head.pin : "-", size, age,
-            strcmp(here, "none") == 0 ? "" : here,
+    ui_line(ui, "%-20s %-24s %-10s %8s  %-12s %s%s%s%s", b->name, place, b->head.pin[0] ? b->head.pin : "-", size, age,
+            strcmp(here, "none") == 0 ? "" : here, runs ? ", running" : "",
             b->head.state == HEAD_HELD && head_expired(&b->head) ? " expired" : "", b->damaged ? " damaged" : "");
 }
 

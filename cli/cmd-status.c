@@ -2,6 +2,7 @@
 #include "cli/box.h"
 #include "cli/commands.h"
 #include "cli/mounts.h"
+#include "cli/overview.h"
 #include "cli/pending.h"
 #include "cli/place.h"
 #include "cli/project.h"
@@ -191,24 +192,22 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
     return 0;
 }
 
-struct overview {
+struct all_boxes {
     struct cmd_context *context;
     json_t *boxes;
-    unsigned active;
 };
 
 static int add_box(void *arg, const char *name, struct error *e)
 {
-    struct overview *v = arg;
+    struct all_boxes *all = arg;
     _cleanup_(stack_close) struct stack s = STACK_NONE;
-    s.config = v->context->config;
+    s.config = all->context->config;
     int r = stack_peek(&s, name, e);
     if (r < 0 || !s.journal || s.record.state == BOX_NONE)
         return r;
     json_t *o = describe(&s);
-    print_box(v->context->ui, o);
-    json_array_append_new(v->boxes, o);
-    v->active++;
+    print_box(all->context->ui, o);
+    json_array_append_new(all->boxes, o);
     return 0;
 }
 
@@ -220,26 +219,12 @@ static int run(struct cmd_context *c, struct error *e)
     int r = stack_open(&s, c->config, c->ui, e);
     if (r < 0)
         return r;
-    struct store_info info;
-    struct store_config sc;
-    struct error why = { 0 };
-    r = config_store(c->config, &sc, &why);
-    sc.attempts = 1; /* what cannot be reached is said at once */
-    if (r == 0)
-        r = store_open(&sc, &s.store, &why);
-    if (r == 0)
-        r = store_stat(s.store, KEYS_OBJECT, &info, &why);
-    ui_line(c->ui, "node: %s", c->config->node);
-    ui_line(c->ui, "store: %s%s%s", r == 0 ? s.store->description : why.text, r == 0 ? ", ok" : "", "");
-    ui_field_text(c->ui, "node", c->config->node);
-    ui_field(c->ui, "store_ok", json_boolean(r == 0));
-    if (r < 0)
-        ui_field_text(c->ui, "store_error", why.text);
-    struct overview v = { .context = c, .boxes = json_array() };
-    r = project_each_box(&s, add_box, &v, e);
-    if (r == 0 && v.active == 0)
+    overview_print(c->config, c->ui);
+    struct all_boxes all = { .context = c, .boxes = json_array() };
+    r = project_each_box(&s, add_box, &all, e);
+    if (r == 0 && json_array_size(all.boxes) == 0)
         ui_line(c->ui, "no box is active here");
-    ui_field(c->ui, "boxes", v.boxes);
+    ui_field(c->ui, "boxes", all.boxes);
     return r;
 }
 

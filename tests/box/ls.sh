@@ -20,7 +20,12 @@ fault reset
 expect_exit 0 on b ag-box ls --json
 [ "$(fault_counter requests)" -le 6 ] || fail "$(fault log)"
 jq -e '[.boxes[] | "\(.name) \(.state)@\(.node) \(.pin) \(.here)"] == ["one free@a null none", "two held@a a none"]' "$WORK/output"
-on a ag-box ls --json | jq -e '.boxes[1].here == "full-held"'
+on a ag-box ls --json | jq -e '.boxes[1].here == "full-held" and (.boxes[1].runs | not)'
+expect_exit 0 on b env BOX_MEMORY_MAX=1500M BOX_GLOBALS_ROLE=pull ag-box status
+expect_output "node: b (globals: pull), memory limit of a box: 1.5G"
+expect_output "snapshots: 9, of 2 boxes"
+expect_output "timers: snapshot none, prune none"
+expect_output "no box is active here"
 on a ag-box ls --snapshots two --json | jq -e '(.snapshots | length) == 5 and .snapshots[0].newest and .holds[0].node == "a"'
 
 # A store that does not answer, or a listing that breaks off, is no empty store.
