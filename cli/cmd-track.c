@@ -23,7 +23,7 @@ static int run(struct cmd_context *c, struct error *e)
     if (r == 0)
         r = flow_resolve(&s, e);
     if (r == 0)
-        r = flow_track(&s, path, e);
+        r = flow_track(&s, path, !c->options.no_sessions, e);
     return flow_ended(&s, c->cmd->name, r, e);
 }
 
@@ -31,9 +31,13 @@ const struct cmd cmd_track = {
     .name = "track",
     .summary = "make a directory a box: first full snapshot, lease here",
     .arguments = "NAME [DIR]",
-    .details = "DIR defaults to /root/NAME. It stays as it is and in use; the box exists once the first snapshot is\n"
-               "committed. A stopped track goes on where it was when it is run again.",
+    .details =
+        "DIR defaults to /root/NAME. It stays as it is and in use; the box exists once the first snapshot is\n"
+        "committed. A stopped track goes on where it was when it is run again. Sessions that Claude Code, Codex and\n"
+        "Grok have had in DIR come into the box.",
     .arguments_min = 1,
     .arguments_max = 2,
+    .options = { { "no-sessions", CMD_FLAG, CMD_OPTION(no_sessions), NULL,
+                   "leave the sessions that agents have had here out of the box" } },
     .run = run,
 };

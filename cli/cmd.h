@@ -44,7 +44,7 @@ struct cmd_number {
 struct cmd_options {
     bool help, json, force, full, accept_rollback, yes, home, dump, foreground, active, snapshots, dry_run, local, tty,
         detach;
-    bool no_start;
+    bool no_start, no_sessions;
     const char *node, *from, *snapshot, *fork, *hold, *read_data, *label, *cwd, *timeout, *json_file;
     struct cmd_number keep_hourly, keep_daily, keep_weekly;
     struct cmd_list exclude, env;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/interrupt.h"
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "cli/project.h"
 #include "index/base/crash.h"
 #include "index/base/mem.h"
 #include "index/base/remove.h"
+#include "index/base/text.h"
 #include "index/random.h"
+#include "sandbox/import.h"
 #include "sync/hold.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 /* What this node knows to be in the store was there for an earlier box of this name, or under an earlier hold. */
@@ -63,6 +67,48 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
     return stack_save_record(s, e);
 }
 
+/* What the host's user has said to agents about this project. */
+static int import(struct stack *s, const char *path, struct import_report *ret, struct error *e)
+{
+    const char *user_home = getenv("HOME");
+    if (!user_home)
+        return 0;
+    _cleanup_free_ char *home = place_in_box(s->config, s->name, "home");
+    _cleanup_close_ int fd = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(e, ERROR_FAILED, -errno, "open %s", home);
+    int r = import_sessions(user_home, fd, path, interrupt_check, ret, e);
+    return r < 0 && r != -EINTR ? error_hint(e, "ag-box track --no-sessions does without them") : r;
+}
+
+static void tell_import(struct ui *ui, const struct import_report *i)
+{
+    static const char *const key[CREDENTIALS_AGENTS] = { "claude", "codex", "grok" };
+    static const char *const agent[CREDENTIALS_AGENTS] = { "Claude Code", "Codex", "Grok" };
+    _cleanup_(buf_release) struct buf said = { 0 };
+    json_t *sessions = json_object();
+    for (int a = 0; a < CREDENTIALS_AGENTS; a++) {
+        unsigned long long n = i->sessions[a];
+        json_object_set_new(sessions, key[a], json_integer((json_int_t)n));
+        if (n)
+            buf_printf(&said,
+                       said.len ? ", %llu of %s"
+                       : n == 1 ? "%llu session of %s"
+                                : "%llu sessions of %s",
+                       n, agent[a]);
+    }
+    char size[16];
+    text_size(size, i->bytes);
+    if (said.len)
+        ui_line(ui, "imported %s: %llu files, %s", buf_string(&said), (unsigned long long)i->files, size);
+    if (i->left_out)
+        ui_line(ui, "left out of the sessions: %llu that do not tell their directory, or are no plain files",
+                (unsigned long long)i->left_out);
+    ui_field(ui, "sessions", sessions);
+    ui_field_integer(ui, "sessions_bytes", (int64_t)i->bytes);
+    ui_field_integer(ui, "sessions_left_out", (int64_t)i->left_out);
+}
+
 static int save(struct stack *s, const char *path, struct saved *ret, struct meta *meta, struct error *e)
 {
     meta->path = mem_strdup(path);
@@ -101,7 +147,7 @@ static void tell(struct stack *s, const struct saved *saved)
         ui_line(s->ui, "pinned to %s: an .auth-secret stays on its node", s->config->node);
 }
 
-int flow_track(struct stack *s, const char *path, struct error *e)
+int flow_track(struct stack *s, const char *path, bool sessions, struct error *e)
 {
     enum box_state state = s->record.state;
     if (state == BOX_FULL_HELD && s->record.path && strcmp(s->record.path, path) == 0) {
@@ -113,6 +159,7 @@ int flow_track(struct stack *s, const char *path, struct error *e)
                   s->record.path ? s->record.path : "?");
         return error_hint(e, "choose another name");
     }
+    struct import_report imported = { 0 };
     struct lease l;
     flow_lease(s, &l);
     int r = state == BOX_PARKED ? flow_clean_all(s, e) : 0;
@@ -120,6 +167,8 @@ int flow_track(struct stack *s, const char *path, struct error *e)
         r = begin(s, &l, path, e);
     if (r == 0)
         r = project_make_home(s, path, e);
+    if (r == 0 && sessions)
+        r = import(s, path, &imported, e);
     if (r == 0)
         r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
     if (r == 0)
@@ -134,6 +183,7 @@ int flow_track(struct stack *s, const char *path, struct error *e)
         r = commit(s, &l, &saved, &meta, e);
     if (r == 0) {
         tell(s, &saved);
+        tell_import(s->ui, &imported);
         r = mounts_start_daemon(s, e);
     }
     if (r == 0)

@@ -18,7 +18,7 @@ struct flow_up_options {
     const char *from;                  /* a snapshot id, prefix or fork:…; NULL: the head's */
 };
 
-int flow_track(struct stack *s, const char *path, struct error *e);
+int flow_track(struct stack *s, const char *path, bool sessions, struct error *e); /* sessions: the host's, too */
 int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e);
 int flow_park(struct stack *s, struct error *e);
 int flow_snapshot(struct stack *s, struct error *e); /* live */

@@ -62,10 +62,33 @@ static void credentials(void (*write)(const char *fuzzer, const char *name, stru
         write("credentials", seeds[i].name, (struct bytes){ (const uint8_t *)seeds[i].text, strlen(seeds[i].text) });
 }
 
+static void origins(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
+{
+    static const struct {
+        const char *name, *text;
+    } seeds[] = {
+        { "claude", "0{\"type\":\"summary\"}\nno JSON\n{\"type\":\"user\",\"cwd\":\"/root/demo/\"}\n" },
+        { "claude-none", "0{\"type\":\"summary\"}\n[]\n" },
+        { "claude-up", "0{\"cwd\":\"/root/demo/../other\"}" },
+        { "codex", "1{\"type\":\"session_meta\",\"payload\":{\"id\":\"1\",\"cwd\":\"/root/demo\"}}\n{}\n" },
+        { "codex-other", "1{\"type\":\"event_msg\",\"payload\":{\"cwd\":\"/root/demo\"}}\n" },
+        { "codex-relative", "1{\"type\":\"session_meta\",\"payload\":{\"cwd\":\"demo\"}}" },
+        { "codex-empty", "1" },
+        { "grok", "2%2Froot%2Fa%20b" },
+        { "grok-lower", "2%2froot%2fdemo%2f.x" },
+        { "grok-bad", "2%2Froot%2" },
+        { "grok-nul", "2%2Froot%00" },
+        { "grok-slashes", "2%2Froot%2F%2Fdemo" },
+    };
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+        write("origin", seeds[i].name, (struct bytes){ (const uint8_t *)seeds[i].text, strlen(seeds[i].text) });
+}
+
 void seeds_sandbox(void (*write)(const char *fuzzer, const char *name, struct bytes seed))
 {
     _cleanup_(buf_release) struct buf client = { 0 }, detached = { 0 }, boxinit = { 0 }, refused = { 0 };
     credentials(write);
+    origins(write);
     start(&client, true, false);
     message_put(&client, MESSAGE_IN, "ls\r", 3);
     message_put_size(&client, 50, 132);
