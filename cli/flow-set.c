@@ -47,6 +47,16 @@ static int assign(struct meta *m, char *const *assignments, int count, bool up_h
     return 0;
 }
 
+/* Before the lease is taken: what no box takes needs none. */
+static int refuse_bad(char *const *assignments, int count, struct error *e)
+{
+    struct meta any = { 0 };
+    bool changed;
+    int r = assign(&any, assignments, count, false, &changed, e);
+    meta_release(&any);
+    return r;
+}
+
 /* Frees the lease again when the box is not up here. */
 static int commit(struct stack *s, const struct snapshot_id *root, char *const *assignments, int count, bool up_here,
                   struct error *e)
@@ -96,6 +106,8 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
         error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s", s->name, head.node);
         return error_hint(e, "run it there, or park the box first");
     }
+    if (r == 0)
+        r = refuse_bad(assignments, count, e);
     if (r == 0)
         memcpy(s->record.incarnation, head.incarnation, sizeof(head.incarnation));
     if (r == 0)

@@ -48,7 +48,10 @@ static int check_head(void *arg, const struct head *h, struct error *e)
         error_say(e, ERROR_HELD, -EPERM, "box %s is pinned to %s", h->box, h->pin);
         return error_hint(e, "run it there, or `ag-box set %s pin=` on %s", h->box, h->pin);
     }
-    int r = project_claim(u->stack, h->path, e);
+    int r = project_refuse_own(u->stack, h->path, e);
+    if (r < 0)
+        return error_hint(e, "ag-box set %s path=DIR gives it another place", h->box), r;
+    r = project_claim(u->stack, h->path, e);
     return r < 0 ? r : mounts_check_point(h->path, e);
 }
 

@@ -23,7 +23,22 @@ static bool covers(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && (b[n] == '\0' || b[n] == '/');
 }
 
-static int refuse_own(struct stack *s, const char *path, struct error *e)
+/* With links resolved as far as it exists. malloc'd. */
+static char *resolve(const char *path)
+{
+    _cleanup_free_ char *there = mem_strdup(path);
+    for (;;) {
+        _cleanup_free_ char *resolved = realpath(there, NULL);
+        if (resolved)
+            return mem_printf("%s%s", resolved, path + strlen(there));
+        char *slash = strrchr(there, '/');
+        if (!slash || slash == there) /* / itself is no link */
+            return mem_strdup(path);
+        *slash = '\0';
+    }
+}
+
+int project_refuse_own(struct stack *s, const char *path, struct error *e)
 {
     const struct config *c = s->config;
     const char *store = c->store && strncmp(c->store, "file://", 7) == 0 ? c->store + 7 : NULL;
@@ -32,16 +47,15 @@ static int refuse_own(struct stack *s, const char *path, struct error *e)
     } own[] = {
         { c->state_dir, "state" }, { c->config_dir, "configuration" }, { c->run_dir, "run" }, { store, "store" }
     };
+    _cleanup_free_ char *project = resolve(path);
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
         if (!own[i].path)
             continue;
-        _cleanup_free_ char *resolved = realpath(own[i].path, NULL);
-        const char *at = resolved ? resolved : own[i].path;
-        if (covers(path, at) || covers(at, path)) {
-            error_say(e, ERROR_USAGE, -EINVAL, "%s: ag-box's own %s directory %s is there, and cannot be in a box",
-                      path, own[i].what, at);
-            return error_hint(e, "track a directory that holds none of ag-box's own");
-        }
+        _cleanup_free_ char *at = resolve(own[i].path);
+        if (covers(project, at) || covers(at, project))
+            return error_say(e, ERROR_USAGE, -EINVAL,
+                             "%s: ag-box's own %s directory %s is there, and cannot be in a box", path, own[i].what,
+                             at);
     }
     return 0;
 }
@@ -79,11 +93,13 @@ int project_resolve(struct stack *s, const char *dir, char **ret, struct error *
         return error_hint(e, "rename the directory; the names below it may be any bytes");
     }
     int r = refuse_mounts(path, e);
-    if (r == 0)
-        r = refuse_own(s, path, e);
-    if (r == 0)
-        *ret = mem_steal(path);
-    return r;
+    if (r < 0)
+        return r;
+    r = project_refuse_own(s, path, e);
+    if (r < 0)
+        return error_hint(e, "track a directory that holds none of ag-box's own"), r;
+    *ret = mem_steal(path);
+    return 0;
 }
 
 static int compare_names(const void *a, const void *b)

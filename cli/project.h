@@ -11,6 +11,9 @@
  * not a directory, a mount point, mounts below it, one of our own directories or store, or above or below one.
  */
 int project_resolve(struct stack *s, const char *dir, char **ret, struct error *e);
+/* -EINVAL ERROR_USAGE: path is one of our own directories (state, configuration, run, a store that is one), or above or
+ * below one. It need not exist. */
+int project_refuse_own(struct stack *s, const char *path, struct error *e);
 /* -EEXIST ERROR_BUSY: path, or something above or below it, is in use by another box on this node, which is named. */
 int project_claim(struct stack *s, const char *path, struct error *e);
 /* Calls each for every box that has a directory here, in order of names. */

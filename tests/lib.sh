@@ -14,6 +14,7 @@
 #   copy_tree A B              cp -a, while nobody drops caches
 #   digest_of DIR [--exclude NAME]...   prints the digest, once ag-box and the second walk agree on it
 #   expect_exit CODE COMMAND...         and then expect_output TEXT, expect_error TEXT look at what that command printed
+#   expect_refused CODE TEXT NODE COMMAND...   that exit code and error, and neither the (file) store nor a journal changed
 #   expect_file PATH TEXT      the file holds TEXT and a newline
 #   expect_missing PATH
 #   expect_same_tree A B [--exclude NAME]...
@@ -205,6 +206,31 @@ expect_output() {
 
 expect_error() {
     grep -qF -- "$1" "$WORK/error" || fail "not in the error: $1"
+}
+
+# Everything that must stay as it is: the store's objects, and what the journals say (but for the heads that were seen).
+_durable_state() {
+    (cd "$WORK/store" && find . -path ./.agbox -prune -o -type f -exec sha256sum {} + | sort -k 2)
+    python3 - "$WORK"/node/*/state/box/*/journal.db <<'END'
+import sqlite3, sys
+for path in sys.argv[1:]:
+    db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+    for table in "box", "lease", "pending", "pack":
+        for row in db.execute("SELECT * FROM %s ORDER BY 1" % table):
+            if table != "box" or row[1] != 0: # a box that is nowhere here is the same as none
+                print(path, table, row)
+END
+}
+
+expect_refused() {
+    local code=$1 text=$2 before after
+    shift 2
+    before=$(_durable_state 2>/dev/null || true)
+    expect_exit "$code" on "$@"
+    expect_error "$text"
+    ! grep -q $'[\x01-\x08\x0b-\x1f]' "$WORK/error" || fail "control characters in the message"
+    after=$(_durable_state 2>/dev/null || true)
+    [ "$before" = "$after" ] || fail "something was changed by $*: $(diff <(echo "$before") <(echo "$after"))"
 }
 
 expect_file() {

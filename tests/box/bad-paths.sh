@@ -1,37 +1,81 @@
 # SPDX-License-Identifier: MIT
-# A path that cannot be a box's is refused with its reason, and nothing is made in the store.
+# A path that cannot be a box's is refused with its reason, by track and by up, and nothing is changed for it.
 . "$TESTS/lib.sh"
 
 store file
 node a
+node b
 project="$WORK/project"; make_project "$project"
-row() { # row EXIT TEXT DIR
-    expect_exit "$1" on a ag-box track demo "$3"
-    expect_error "$2"
+track() { # track EXIT TEXT DIR
+    expect_refused "$1" "$2" a ag-box track new "$3"
 }
-row 2 "No such file" "$WORK/absent"
+track 2 "No such file" "$WORK/absent"
 echo x >"$WORK/file"
-row 2 "not a directory" "$WORK/file"
+track 2 "not a directory" "$WORK/file"
 mkdir "$WORK/caf"$'\xe9'
-row 2 "is not UTF-8" "$WORK/caf"$'\xe9'
+track 2 "is not UTF-8" "$WORK/caf"$'\xe9'
 mkdir "$WORK/mnt"
 on a mount -t tmpfs none "$WORK/mnt"
-row 2 "mount point" "$WORK/mnt"
-mkdir "$WORK/above"; mv "$WORK/mnt" "$WORK/mnt2" 2>/dev/null || true
-on a sh -c "mkdir -p '$project/below' && mount -t tmpfs none '$project/below'"
-row 2 "mounted below" "$project"
+track 2 "mount point" "$WORK/mnt"
+on a umount "$WORK/mnt"
+mkdir "$project/below"
+on a mount -t tmpfs none "$project/below"
+track 2 "mounted below" "$project"
 on a umount "$project/below"; rmdir "$project/below"
-on a umount "$WORK/mnt" 2>/dev/null || on a umount "$WORK/mnt2"
-row 2 "ag-box's own" "$WORK/node/a/state"
-row 2 "ag-box's own" "$WORK"
-[ ! -e "$WORK/node/a/state/box/demo" ] && [ ! -e "$WORK/store/box" ] || fail "something was made for what was refused"
-on a ag-box track demo "$project"
-expect_exit 8 on a ag-box track other "$project"
-expect_error "demo"
-expect_exit 8 on a ag-box track other "$project/deep"
-expect_error "demo"
+
+# What is ag-box's own can be no part of a box, and no box a part of it.
+own="$WORK/node/a"
+mkdir "$own/state/inside" "$own/config/inside" "$own/run/inside" "$own/home/inside"
+ln -s "$own/state" "$WORK/link"
+for dir in state config run; do
+    track 2 "ag-box's own" "$own/$dir"
+    track 2 "ag-box's own" "$own/$dir/inside"
+done
+track 2 "own store directory $WORK/store" "$WORK/store"
+track 2 "own store directory $WORK/store" "$WORK/store/.agbox"
+track 2 "own state directory" "$WORK/link"
+track 2 "ag-box's own" "$own"
+track 2 "ag-box's own" "$WORK"
+track 2 "cannot be a project's path" /
+[ ! -e "$own/state/box" ] || fail "something was made for what was refused"
+
+# A box that was made elsewhere may have a path that is none here.
+on b ag-box track demo "$project"
+on b ag-box park demo
+up() { # up EXIT TEXT PATH
+    on b ag-box set demo "path=$3"
+    expect_refused "$1" "$2" a ag-box up --local demo
+}
+for dir in state config run; do
+    up 2 "own" "$own/$dir"
+    expect_error "ag-box set demo path=DIR"
+    up 2 "own" "$own/$dir/inside/absent"
+done
+up 2 "own store directory" "$WORK/store/absent"
+up 2 "own state directory" "$WORK/link/absent"
+up 2 "own" "$own"
+up 8 "is not empty" "$own/home"
+for path in / relative /two//slashes /up/.. "$WORK/caf"$'\xe9'; do
+    expect_refused 2 "path" b ag-box set demo "path=$path"
+done
+on b ag-box set demo "path=$project"
+
+# One directory is one box's.
+on a ag-box up --local demo
+mkdir "$WORK/other"
+on a ag-box track other "$WORK/other"
+track 8 "box demo has $project" "$project/deep"
+track 2 "mount point" "$project"
+on a ag-box park demo
+on b ag-box set demo "path=$WORK/other"
+expect_refused 8 "box other has $WORK/other" a ag-box up --local demo
+on b ag-box set demo "path=$WORK/other/inside"
+expect_refused 8 "box other has $WORK/other" a ag-box up --local demo
+mkdir "$WORK/other/inside"
+track 8 "box other has $WORK/other" "$WORK/other"
+track 8 "box other has $WORK/other" "$WORK/other/inside"
 expect_exit 2 on a ag-box track ../x "$project"
 expect_exit 2 on a ag-box track globals "$project"
 expect_exit 0 on a ag-box ls
-expect_output "demo"
-on a ag-box park demo
+expect_output "other"
+on a ag-box park other
