@@ -12,6 +12,5 @@ void environment_table(const struct environment *c, struct words *ret)
     words_add_all(ret, "PATH", c->nix ? PATH ":" NIX_PATH : PATH, NULL);
     words_add_all(ret, "LANG", "C.UTF-8", "TERM", "xterm-256color", NULL);
     words_add_all(ret, "AGBOX_BOX", c->box, "AGBOX_NODE", c->node, NULL);
-    if (c->gitconfig)
-        words_add_all(ret, "GIT_CONFIG_SYSTEM", PLACES_GITCONFIG, NULL);
+    words_add_all(ret, "GIT_CONFIG_SYSTEM", PLACES_GITCONFIG, NULL); /* wherever this git was built to look */
 }

@@ -12,8 +12,7 @@
 
 struct environment {
     const char *box, *node;
-    bool nix;       /* /nix is there: its tools are on the PATH */
-    bool gitconfig; /* git's system configuration is not /etc/gitconfig but the copy beside it (sandbox/copies) */
+    bool nix; /* /nix is there: its tools are on the PATH */
 };
 
 /* Appends NAME and VALUE in turn. */

@@ -6,24 +6,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
-
-#define KEY_LOOK_BYTES (16 * 1024)
-
-struct looking {
-    struct hidden *hidden;
-    enum hidden_kind kind;
-};
-
-/* What an agent may need, and holds no secret: who may use sudo. */
-static const char *const excepted[] = { "/etc/sudoers", "/etc/sudoers.d" };
-
-static const char *const key_names[] = { "*_key", "*.key",  "*.keytab", "*.p12",
-                                         "*.pfx", "id_rsa", "id_ecdsa", "id_ed25519" };
 
 static int hide(struct hidden *h, struct words *list, const char *path, struct error *e)
 {
@@ -32,59 +17,31 @@ static int hide(struct hidden *h, struct words *list, const char *path, struct e
     if (h->files->count + h->directories->count >= HIDDEN_MAX) {
         error_say(e, ERROR_FAILED, -E2BIG, "more than %d files must be hidden from a box, the next one %s", HIDDEN_MAX,
                   path);
-        return error_hint(e, "put them into a directory that only root can enter");
+        return error_hint(e, "move them out of what a box is shown");
     }
     words_add(list, path);
     return 0;
 }
 
-static bool is_excepted(const char *path)
-{
-    for (size_t i = 0; i < sizeof(excepted) / sizeof(excepted[0]); i++)
-        if (strncmp(path, excepted[i], strlen(excepted[i])) == 0)
-            return true;
-    return false;
-}
+static int look_below(struct hidden *h, int directory, const char *from, const char *to, struct error *e);
 
-/* PEM, OpenSSH and PGP say so in words. */
-static bool holds_key(int directory, const char *name)
-{
-    for (size_t i = 0; i < sizeof(key_names) / sizeof(key_names[0]); i++)
-        if (fnmatch(key_names[i], name, 0) == 0)
-            return true;
-    _cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    char begin[KEY_LOOK_BYTES];
-    ssize_t n = fd < 0 ? -1 : read(fd, begin, sizeof(begin));
-    return n > 0 &&
-           (memmem(begin, (size_t)n, "PRIVATE KEY-----", 16) || memmem(begin, (size_t)n, "PRIVATE KEY BLOCK", 17));
-}
-
-static int look_below(struct looking *l, int directory, const char *from, const char *to, struct error *e);
-
-static int look_at(struct looking *l, int directory, const struct dirent *n, const char *from, const char *to,
+static int look_at(struct hidden *h, int directory, const struct dirent *n, const char *from, const char *to,
                    struct error *e)
 {
-    bool secrets = l->kind == HIDDEN_SECRETS;
-    if (!secrets && (n->d_type == DT_REG || n->d_type == DT_LNK))
-        return 0;
     struct stat st;
-    if (fstatat(directory, n->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
+    if (n->d_type == DT_REG || n->d_type == DT_LNK || fstatat(directory, n->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
         return 0;
-    struct hidden *h = l->hidden;
-    if (S_ISDIR(st.st_mode)) {
-        if ((h->ours && words_has(h->ours, from)) || (secrets && !(st.st_mode & S_IXOTH) && !is_excepted(from)))
-            return hide(h, h->directories, to, e);
-        _cleanup_close_ int fd = openat(directory, n->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        return fd < 0 ? 0 : look_below(l, mem_steal_fd(&fd), from, to, e);
-    }
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISDIR(st.st_mode))
         return hide(h, h->files, to, e);
-    bool secret = secrets && !is_excepted(from) && (!(st.st_mode & S_IROTH) || holds_key(directory, n->d_name));
-    return secret ? hide(h, h->files, to, e) : 0;
+    if (h->ours && words_has(h->ours, from))
+        return hide(h, h->directories, to, e);
+    _cleanup_close_ int fd = openat(directory, n->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? 0 : look_below(h, mem_steal_fd(&fd), from, to, e);
 }
 
 /* Closes directory. */
-static int look_below(struct looking *l, int directory, const char *from, const char *to, struct error *e)
+static int look_below(struct hidden *h, int directory, const char *from, const char *to, struct error *e)
 {
     DIR *d = fdopendir(directory);
     if (!d) {
@@ -97,7 +54,7 @@ static int look_below(struct looking *l, int directory, const char *from, const 
             continue;
         _cleanup_free_ char *from_child = mem_printf("%s/%s", from, n->d_name);
         _cleanup_free_ char *to_child = mem_printf("%s/%s", to, n->d_name);
-        r = look_at(l, dirfd(d), n, from_child, to_child, e);
+        r = look_at(h, dirfd(d), n, from_child, to_child, e);
     }
     closedir(d);
     return r;
@@ -157,7 +114,6 @@ int hidden_look(struct hidden *h, const char *from, const char *to, enum hidden_
         int r = look_at_bound(h, real, to, e);
         return r < 0 ? r : look_at_ours(h, real, to, e);
     }
-    struct looking l = { .hidden = h, .kind = kind };
     int fd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", real) : look_below(&l, fd, real, to, e);
+    return fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", real) : look_below(h, fd, real, to, e);
 }

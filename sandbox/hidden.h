@@ -4,13 +4,12 @@
 /*
  * hidden - what of a host's directory a box must not see although it sees the directory:
  *
- *  - in /etc, what an ordinary user could not read (sudo's configuration excepted), and what looks like a private key;
  *  - sockets, and whatever else is no file, directory or link: they would be alive in the box, and who listens there
  *    would take the box for the host's root (rule B4);
  *  - our own directories.
  *
- * A directory that an ordinary user cannot enter is hidden as one, everything else by itself. Each hidden thing is a
- * mount and words on a command line, so there is a limit, and going over it is an error: fewer are never hidden.
+ * Each hidden thing is a mount and words on a command line, so there is a limit, and going over it is an error: fewer are
+ * never hidden. Secrets in files are no matter of this module: of /etc a box sees a copy (sandbox/etc).
  */
 
 #include "index/base/error.h"
@@ -19,9 +18,8 @@
 #define HIDDEN_MAX 500
 
 enum hidden_kind {
-    HIDDEN_SECRETS,   /* everything above */
-    HIDDEN_SOCKETS,   /* all but files */
-    HIDDEN_LISTENING, /* as sockets, but only those that somebody has bound now: for trees too large to walk */
+    HIDDEN_ALL,       /* everything above */
+    HIDDEN_LISTENING, /* of sockets only those that somebody has bound now: for trees too large to walk */
 };
 
 struct hidden {

@@ -18,7 +18,6 @@ const char *const host_configuration[HOST_CONFIGURATION_COUNT] = {
 void host_release(struct host *h)
 {
     free(h->home);
-    free(h->resolv);
     for (size_t i = 0; i < HOST_SYSTEM_COUNT; i++)
         free(h->system[i].target);
     words_release(&h->hidden_files);
@@ -34,9 +33,7 @@ static bool is_directory(const char *path)
 
 static void look_at_system(struct host *h)
 {
-    struct stat st;
     h->nix = is_directory("/nix");
-    h->gitconfig = lstat("/etc/gitconfig", &st) == 0 && S_ISREG(st.st_mode);
     for (size_t i = 0; i < HOST_SYSTEM_COUNT; i++) {
         char target[PATH_MAX];
         ssize_t n = readlink(host_system[i], target, sizeof(target));
@@ -58,34 +55,24 @@ static void look_at_configuration(struct host *h)
     }
 }
 
-/* The box has its own /run; /etc it sees as it is. */
-static void look_at_resolver(struct host *h)
-{
-    _cleanup_free_ char *target = realpath("/etc/resolv.conf", NULL);
-    if (target && strncmp(target, "/etc/", 5) != 0)
-        h->resolv = mem_steal(target);
-}
-
-/* All that a box sees of the host, and what must not be seen of it. */
+/* In all that a box sees of the host itself; of /etc it sees a copy (sandbox/etc). */
 static int hide(struct host *h, const struct words *ours, struct error *e)
 {
     struct hidden hidden = { .files = &h->hidden_files, .directories = &h->hidden_directories, .ours = ours };
-    int r = hidden_look(&hidden, "/etc", "/etc", HIDDEN_SECRETS, e);
-    if (r == 0)
-        r = hidden_look(&hidden, "/usr", "/usr", HIDDEN_LISTENING, e);
+    int r = hidden_look(&hidden, "/usr", "/usr", HIDDEN_LISTENING, e);
     for (size_t i = 0; r == 0 && i < HOST_SYSTEM_COUNT; i++)
         if (h->system[i].kind == HOST_DIRECTORY)
             r = hidden_look(&hidden, host_system[i], host_system[i], HIDDEN_LISTENING, e);
     if (r == 0 && h->nix)
         r = hidden_look(&hidden, "/nix", "/nix", HIDDEN_LISTENING, e);
     if (r == 0 && is_directory("/nix/var"))
-        r = hidden_look(&hidden, "/nix/var", "/nix/var", HIDDEN_SOCKETS, e);
+        r = hidden_look(&hidden, "/nix/var", "/nix/var", HIDDEN_ALL, e);
     for (size_t i = 0; r == 0 && i < HOST_CONFIGURATION_COUNT; i++) {
         if (!h->configuration[i])
             continue;
         _cleanup_free_ char *from = mem_printf("%s/%s", h->home, host_configuration[i]);
         _cleanup_free_ char *to = mem_printf("%s/%s", PLACES_HOME, host_configuration[i]);
-        r = hidden_look(&hidden, from, to, HIDDEN_SOCKETS, e);
+        r = hidden_look(&hidden, from, to, HIDDEN_ALL, e);
     }
     return r;
 }
@@ -95,7 +82,6 @@ int host_look(const char *home, const struct words *ours, struct host *ret, stru
     struct host h = { .home = mem_strdup(home) };
     look_at_system(&h);
     look_at_configuration(&h);
-    look_at_resolver(&h);
     int r = hide(&h, ours, e);
     if (r < 0)
         host_release(&h);

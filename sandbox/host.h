@@ -30,9 +30,7 @@ struct host {
         char *target; /* of a link */
     } system[HOST_SYSTEM_COUNT];
     bool configuration[HOST_CONFIGURATION_COUNT];
-    bool gitconfig;                  /* /etc/gitconfig is a file */
-    char *resolv;                    /* where /etc/resolv.conf leads, when that is not in /etc; NULL */
-    struct words hidden_files;       /* paths in the box (sandbox/hidden); sockets are among them */
+    struct words hidden_files;       /* paths in the box (sandbox/hidden) */
     struct words hidden_directories; /* none of them below another */
 };
 

@@ -6,6 +6,7 @@
 #include "index/base/log.h"
 #include "index/base/mem.h"
 #include "sandbox/copies.h"
+#include "sandbox/etc.h"
 #include "sandbox/filter.h"
 #include "sandbox/group.h"
 #include "sandbox/logins.h"
@@ -28,7 +29,7 @@
 #include <sys/wait.h>
 
 #define READY_MS 30000
-#define LOGINS_SETTLE_MS 500
+#define SETTLE_MS 500
 #define EXEC_WAITING 64
 
 /* In the box's first process, and in bwrap's arguments. */
@@ -41,7 +42,7 @@ struct keeper {
     struct words argv;
     struct group group;
     int run, lock, listen, filter, signals;
-    int logins; /* tells of changes of them; -1: nobody does */
+    int logins, etc; /* tell of changes of them; -1: nobody does */
     int ready[2], info[2];
     pid_t bwrap;
     int bwrap_fd, init_fd; /* pidfds */
@@ -129,13 +130,25 @@ static void reconcile_logins(const struct keeper *k)
         logins_reconcile(k->config->home, home, k->logins);
 }
 
+static int make_etc(struct keeper *k, struct error *e)
+{
+    int r = etc_make(k->run, "/etc", k->config->hidden, e);
+    if (r == 0)
+        r = copies_make(k->run, &k->host, k->policy.name, k->policy.node, e);
+    if (r < 0)
+        return r;
+    k->etc = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    etc_follow(k->run, "/etc", k->etc);
+    return 0;
+}
+
 static int prepare(struct keeper *k, struct error *e)
 {
     const struct keeper_config *c = k->config;
-    _cleanup_free_ char *etc = mem_printf("%s/etc", c->run);
+    _cleanup_free_ char *etc = mem_printf("%s/" ETC_NAME, c->run), *copies = mem_printf("%s/" COPIES_NAME, c->run);
     int r = host_look(c->home, c->hidden, &k->host, e);
     if (r == 0)
-        r = copies_make(etc, &k->host, k->policy.name, k->policy.node, e);
+        r = make_etc(k, e);
     if (r == 0)
         r = make_points(k, e);
     if (r == 0) {
@@ -150,6 +163,7 @@ static int prepare(struct keeper *k, struct error *e)
         return r;
     k->policy.host = &k->host;
     k->policy.etc = etc;
+    k->policy.copies = copies;
     k->policy.listen_fd = LISTEN_FD;
     k->policy.ready_fd = READY_FD;
     k->policy.filter_fd = FILTER_FD;
@@ -241,30 +255,33 @@ static int learn_init(struct keeper *k, struct error *e)
     return k->init_fd < 0 ? did_not_start(e) : 0;
 }
 
-/* Of all there is: 'r' PID 1 has said something, 's' a signal, 'e' bwrap has ended, 't' it took too long. */
-static char wait_for(const struct keeper *k, int said_fd, int timeout_ms)
+/* Of all there is: 'r' one of two others has something to say, 's' a signal, 'e' bwrap has ended, 't' it took too long.
+ */
+static char wait_for(const struct keeper *k, int one_fd, int other_fd, int timeout_ms)
 {
     struct pollfd p[] = { { .fd = k->bwrap_fd, .events = POLLIN },
                           { .fd = k->signals, .events = POLLIN },
-                          { .fd = said_fd, .events = POLLIN } };
+                          { .fd = one_fd, .events = POLLIN },
+                          { .fd = other_fd, .events = POLLIN } };
     int n;
-    while ((n = poll(p, 3, timeout_ms)) < 0 && errno == EINTR)
+    while ((n = poll(p, 4, timeout_ms)) < 0 && errno == EINTR)
         ;
-    return n == 0 ? 't' : p[1].revents ? 's' : p[2].revents ? 'r' : 'e';
+    return n == 0 ? 't' : p[1].revents ? 's' : p[2].revents || p[3].revents ? 'r' : 'e';
 }
 
-/* Until the box ends or is to: whether it is to. However often a box changes its logins, they are looked at once in a
- * while. */
+/* Until the box ends or is to: whether it is to. However often something changes, it is looked at once in a while. */
 static bool keep(struct keeper *k)
 {
     for (;;) {
-        char what = wait_for(k, k->logins, -1);
+        char what = wait_for(k, k->logins, k->etc, -1);
         if (what == 'r')
-            what = wait_for(k, -1, LOGINS_SETTLE_MS);
+            what = wait_for(k, -1, -1, SETTLE_MS);
         if (what != 't')
             return what == 's';
         if (logins_changed(k->logins))
             reconcile_logins(k);
+        if (etc_changed(k->etc))
+            etc_follow(k->run, "/etc", k->etc);
     }
 }
 
@@ -286,7 +303,7 @@ static int hear(struct keeper *k, struct error *e)
 
 static int wait_ready(struct keeper *k, struct error *e)
 {
-    switch (wait_for(k, k->ready[0], READY_MS)) {
+    switch (wait_for(k, k->ready[0], -1, READY_MS)) {
     case 'r':
         return hear(k, e);
     case 's':
@@ -336,7 +353,7 @@ static void release(struct keeper *k)
     group_remove(&k->group);
     words_release(&k->argv);
     host_release(&k->host);
-    int *const fds[] = { &k->run,      &k->listen,  &k->filter,  &k->signals,  &k->logins,  &k->ready[0],
+    int *const fds[] = { &k->run,      &k->listen,  &k->filter,  &k->signals,  &k->logins,  &k->etc, &k->ready[0],
                          &k->ready[1], &k->info[0], &k->info[1], &k->bwrap_fd, &k->init_fd, &k->lock };
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         mem_closep(fds[i]);
@@ -352,6 +369,7 @@ int keeper_run(const struct keeper_config *c, struct error *e)
                         .filter = -1,
                         .signals = -1,
                         .logins = -1,
+                        .etc = -1,
                         .ready = { -1, -1 },
                         .info = { -1, -1 },
                         .bwrap_fd = -1,

@@ -4,6 +4,6 @@
 /* places - where things lie inside a box. */
 
 #define PLACES_HOME "/root" /* where the agents expect it (rule T1) */
-#define PLACES_ETC "/run/box/etc"
+#define PLACES_COPIES "/run/box/etc" /* sandbox/copies */
 #define PLACES_INIT "/run/box/boxinit"
-#define PLACES_GITCONFIG PLACES_ETC "/gitconfig"
+#define PLACES_GITCONFIG "/etc/gitconfig"

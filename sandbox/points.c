@@ -12,8 +12,8 @@
 static const struct {
     const char *name, *target, *of_host;
 } links[] = {
-    { ".claude/CLAUDE.md", PLACES_ETC "/claude/CLAUDE.md", ".claude/CLAUDE.md" },
-    { ".claude/settings.json", PLACES_ETC "/claude/settings.json", ".claude/settings.json" },
+    { ".claude/CLAUDE.md", PLACES_COPIES "/claude/CLAUDE.md", ".claude/CLAUDE.md" },
+    { ".claude/settings.json", PLACES_COPIES "/claude/settings.json", ".claude/settings.json" },
 };
 
 /* mkdir -p below home, where every part is a directory. -ENOTDIR: one is something else. */

@@ -62,7 +62,7 @@ static void add_privileges(const struct policy *p, struct words *w)
 static void add_environment(const struct policy *p, struct words *w)
 {
     _cleanup_(words_release) struct words table = { 0 };
-    struct environment c = { .box = p->name, .node = p->node, .nix = p->host->nix, .gitconfig = !p->host->gitconfig };
+    struct environment c = { .box = p->name, .node = p->node, .nix = p->host->nix };
     environment_table(&c, &table);
     words_add(w, "--clearenv");
     for (size_t i = 0; i + 1 < table.count; i += 2)
@@ -72,7 +72,7 @@ static void add_environment(const struct policy *p, struct words *w)
 static void add_system(const struct policy *p, struct words *w)
 {
     const struct host *h = p->host;
-    words_add_all(w, "--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc", NULL);
+    words_add_all(w, "--ro-bind", "/usr", "/usr", "--ro-bind", p->etc, "/etc", NULL);
     if (h->nix)
         words_add_all(w, "--ro-bind", "/nix", "/nix", NULL);
     for (size_t i = 0; i < HOST_SYSTEM_COUNT; i++)
@@ -97,7 +97,7 @@ static void add_own(const struct policy *p, struct words *w)
     words_add_all(w, "--bind", p->home_from, PLACES_HOME, NULL);
     words_add_all(w, "--perms", "0755", "--dir", "/run/box", "--perms", "0700", "--dir", NULL);
     words_addf(w, "/run/box/%s", p->name);
-    words_add_all(w, "--ro-bind", p->etc, PLACES_ETC, "--ro-bind", p->init, PLACES_INIT, NULL);
+    words_add_all(w, "--ro-bind", p->copies, PLACES_COPIES, "--ro-bind", p->init, PLACES_INIT, NULL);
     for (size_t i = 0; i < HOST_CONFIGURATION_COUNT; i++)
         if (p->configuration[i]) {
             words_add(w, "--ro-bind");
@@ -120,7 +120,7 @@ static bool is_left_out(const struct policy *p, const char *path)
 static void add_hidden(const struct policy *p, struct words *w)
 {
     const struct words *files = &p->host->hidden_files, *directories = &p->host->hidden_directories;
-    _cleanup_free_ char *empty = mem_printf("%s/empty", p->etc);
+    _cleanup_free_ char *empty = mem_printf("%s/empty", p->copies);
     for (size_t i = 0; i < files->count; i++)
         if (!is_left_out(p, files->items[i]))
             words_add_all(w, "--ro-bind", empty, files->items[i], NULL);
@@ -128,23 +128,6 @@ static void add_hidden(const struct policy *p, struct words *w)
         if (!is_left_out(p, directories->items[i]))
             words_add_all(w, "--perms", "0000", "--tmpfs", directories->items[i], "--remount-ro", directories->items[i],
                           NULL);
-}
-
-/* Programs find the name servers through the link in /etc, and git what a box's file system needs (rule O9). */
-static void add_copies(const struct policy *p, struct words *w)
-{
-    if (p->host->resolv) {
-        _cleanup_free_ char *directory = mem_strdup(p->host->resolv);
-        *strrchr(directory, '/') = '\0';
-        words_add(w, "--ro-bind");
-        words_addf(w, "%s/resolv", p->etc);
-        words_add(w, directory);
-    }
-    if (p->host->gitconfig) {
-        words_add(w, "--ro-bind");
-        words_addf(w, "%s/gitconfig", p->etc);
-        words_add(w, "/etc/gitconfig");
-    }
 }
 
 static void add_init(const struct policy *p, struct words *w)
@@ -168,7 +151,6 @@ int policy_argv(const struct policy *p, struct words *ret, struct error *e)
     add_private(ret);
     add_own(p, ret);
     add_hidden(p, ret);
-    add_copies(p, ret);
     words_add_all(ret, "--bind", p->project_from, p->project, "--remount-ro", "/", NULL);
     add_init(p, ret);
     return 0;

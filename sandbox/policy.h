@@ -19,7 +19,8 @@ struct policy {
     const char *project;           /* its own path */
     const char *project_from;      /* the directory that is shown there */
     const char *home_from;         /* shown at /root */
-    const char *etc;               /* shown at /run/box/etc, read-only (sandbox/copies) */
+    const char *etc;               /* shown at /etc, read-only (sandbox/etc) */
+    const char *copies;            /* shown at /run/box/etc, read-only (sandbox/copies) */
     const char *init;              /* the program that is PID 1 */
     const struct host *host;
     bool configuration[HOST_CONFIGURATION_COUNT];

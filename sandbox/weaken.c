@@ -23,13 +23,19 @@ static void take_out_all(struct words *w, const char *option, size_t count, cons
             i++;
 }
 
-static void replace(struct words *w, const char *option, const char *argument, const char *by)
+/* What is bound at `to` is bound with this option, from there (NULL: from where it was). */
+static void rebind(struct words *w, const char *to, const char *option, const char *from)
 {
-    for (size_t i = 0; i + 1 < w->count; i++)
-        if (strcmp(w->items[i], option) == 0 && strcmp(w->items[i + 1], argument) == 0) {
-            free(w->items[i]);
-            w->items[i] = mem_strdup(by);
+    for (size_t i = 0; i + 2 < w->count; i++) {
+        if (strcmp(w->items[i], "--ro-bind") != 0 || strcmp(w->items[i + 2], to) != 0)
+            continue;
+        const char *const by[] = { option, from ? from : w->items[i + 1] };
+        for (size_t k = 0; k < 2; k++) {
+            char *before = w->items[i + k];
+            w->items[i + k] = mem_strdup(by[k]);
+            free(before);
         }
+    }
 }
 
 /* Before the root is made read-only. */
@@ -69,8 +75,8 @@ bool weaken_is(const char *what)
 void weaken(struct words *argv, const char *what)
 {
     if (strcmp(what, "system") == 0) {
-        replace(argv, "--ro-bind", "/usr", "--bind");
-        replace(argv, "--ro-bind", "/etc", "--bind");
+        rebind(argv, "/usr", "--bind", NULL);
+        rebind(argv, "/etc", "--bind", NULL);
         take_out_all(argv, "--remount-ro", 2, "/");
     } else if (strcmp(what, "capabilities") == 0) {
         take_out_all(argv, "--cap-drop", 2, NULL);
@@ -81,6 +87,7 @@ void weaken(struct words *argv, const char *what)
         take_out_all(argv, "--unshare-pid", 1, NULL);
         take_out_all(argv, "--as-pid-1", 1, NULL);
     } else if (strcmp(what, "hidden") == 0) {
+        rebind(argv, "/etc", "--ro-bind", "/etc");
         show_hidden(argv);
     } else if (strcmp(what, "sysctl") == 0) {
         take_out_all(argv, "--ro-bind-try", 3, "/proc/");

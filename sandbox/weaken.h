@@ -9,7 +9,7 @@
  *     capabilities root in the box has all that bwrap leaves it
  *     filter       every system call
  *     processes    the host's processes are seen
- *     hidden       what is hidden of /etc, and sockets
+ *     hidden       /etc is the host's own, and sockets are seen
  *     sysctl       /proc as bwrap mounts it
  *     propagation  what the host mounts later is seen
  *     environment  that of whoever started bwrap

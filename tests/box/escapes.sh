@@ -20,7 +20,7 @@ for place in etc usr; do
 done
 on a mount --make-rshared / # as where systemd is the init
 on a mkdir -m 755 /etc/agbox-test
-on a mkdir /etc/agbox-test/late
+on a mkdir -p /usr/agbox-test/late
 on a sh -c 'echo "-----BEGIN OPENSSH PRIVATE KEY-----" >/etc/agbox-test/readable; echo secret >/etc/agbox-test/mine
     mkdir -m 700 /etc/agbox-test/locked; echo secret >/etc/agbox-test/locked/file; chmod 755 /etc/agbox-test
     chmod 644 /etc/agbox-test/readable; chmod 600 /etc/agbox-test/mine'
@@ -35,6 +35,10 @@ s.listen()
 time.sleep(600)' "$home/.local/share/agent.sock" &
 _at_exit+=("kill $! 2>/dev/null")
 while [ ! -S "$home/.local/share/agent.sock" ]; do sleep 0.01; done
+
+sleep 600.75 & # of the host
+victim=$!
+_at_exit+=("kill $victim 2>/dev/null")
 
 on a ag-box track other "$WORK/other"
 on a ag-box track demo "$project"
@@ -64,6 +68,14 @@ read_shadow() { inside test -s /etc/shadow; }
 read_key() { inside test -s /etc/agbox-test/readable; }
 read_mine() { inside test -s /etc/agbox-test/mine; }
 read_locked() { inside test -e /etc/agbox-test/locked/file; }
+read_replaced() { # as passwd does it, while the box runs
+    on a sh -c 'umask 077; echo new >/etc/agbox-test/new; mv /etc/agbox-test/new /etc/agbox-test/mine'
+    inside grep -q new /etc/agbox-test/mine
+}
+read_later() { # what was not there when the box was started
+    on a sh -c 'umask 077; echo secret >/etc/agbox-test/later'
+    inside test -s /etc/agbox-test/later
+}
 call_agent() { python 'import socket; socket.socket(socket.AF_UNIX).connect("/root/.local/share/agent.sock")'; }
 core_pattern() { python 'import os; os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)'; }
 keyring() { python 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(250, 0, -4, 0) < 0)'; }
@@ -74,9 +86,9 @@ inject() { # types into the terminal that it has
 }
 late_mount() { # what the host mounts below a shown directory once the box runs
     local code=0
-    on a mount -t tmpfs none /etc/agbox-test/late
-    inside sh -c ': >/etc/agbox-test/late/written' || code=$?
-    on a umount /etc/agbox-test/late
+    on a mount -t tmpfs none /usr/agbox-test/late
+    inside sh -c ': >/usr/agbox-test/late/written' || code=$?
+    on a umount /usr/agbox-test/late
     return $code
 }
 # Whoever opens the file then waits for up to 45 s.
@@ -85,6 +97,11 @@ see_ssh() { inside sh -c "cat '$home/.ssh/id' || cat '/run/host$home/.ssh/id'"; 
 see_other() { inside sh -c "cat '$WORK/other/file' || cat '/run/host$WORK/other/file'"; }
 see_keys() { inside sh -c "cat '$WORK/node/a/config/env' || cat '/run/host$WORK/node/a/config/env'"; }
 see_password() { inside sh -c 'grep -qsa "correct [h]orse" /proc/*/environ /proc/*/cmdline'; }
+see_process() { inside sh -c 'grep -qs "600.7[5]" /proc/*/cmdline'; }
+kill_process() {
+    inside kill "$victim" || return # who has this number in there, if anybody
+    wait "$victim" || true
+}
 own_proc() { inside unshare --user --map-root-user --mount --pid --fork --mount-proc true; }
 
 refused() {
@@ -108,7 +125,8 @@ done_without() {
 
 box_without ""
 inside true
-refused write_etc write_usr write_root remount make_device set_name read_shadow read_key read_mine read_locked call_agent \
+refused write_etc write_usr write_root remount make_device set_name read_shadow read_key read_mine read_locked \
+    read_replaced read_later call_agent see_process kill_process \
     core_pattern keyring packets personality late_mount lease see_ssh see_other see_keys see_password own_proc
 [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || refused inject
 
@@ -117,7 +135,7 @@ inside sh -c ': >/run/box/demo/written-inside'
 [ -z "$(find "$WORK/node/a/run" -name written-inside)" ] || fail "what a box writes below /run is in the host's"
 
 # Root in the box lets others work for it: they find name servers, and git its configuration.
-inside /usr/bin/python3 -c 'import os; os.setgid(1000); os.setuid(1000); open("/run/box/etc/gitconfig").read(); os.listdir("/run/box/etc/resolv")'
+inside /usr/bin/python3 -c 'import os; os.setgid(1000); os.setuid(1000); open("/etc/gitconfig").read(); open("/etc/resolv.conf").read(); os.listdir("/run/box/etc")'
 
 # By exec nobody leaves the box's control group; by entering its namespaces from outside one would never have been in it.
 inside sleep 600.25 || true &
@@ -140,13 +158,20 @@ inside true
 
 done_without system write_etc write_usr write_root
 done_without capabilities remount make_device set_name
-done_without hidden read_shadow read_key read_mine read_locked call_agent
+done_without hidden read_shadow read_key read_mine read_locked read_replaced read_later call_agent
 done_without sysctl core_pattern
 done_without filter keyring packets personality lease
 [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || inject
 done_without propagation late_mount
 done_without places see_ssh see_other see_keys
 done_without environment see_password
+done_without processes see_process kill_process
+server=$(inside tmux -S /run/box/demo/tmux.sock display-message -p '#{pid}') # no kernel ends it with the box
+on a ag-box status --json demo >"$WORK/status"
+kill -KILL "$(json_field "$WORK/status" box_pid)"
+while [ -d "/proc/$(json_field "$WORK/status" box_pid)" ]; do sleep 0.01; done
+kill -KILL "$server"
+while [ -d "/proc/$server" ]; do sleep 0.01; done
 
 # Control groups that the box has made below its own do not stay.
 box_without ""

@@ -24,8 +24,8 @@ static struct host plain_host(void)
             h.system[i].kind = HOST_LINK;
             h.system[i].target = mem_strdup(targets[i]);
         }
-    words_add(&h.hidden_files, "/etc/shadow");
-    words_add(&h.hidden_directories, "/etc/ssl/private");
+    words_add(&h.hidden_files, "/usr/lib/agent.sock");
+    words_add(&h.hidden_directories, "/usr/local/store");
     return h;
 }
 
@@ -37,6 +37,7 @@ static struct policy plain_policy(const struct host *h)
                             .project_from = "/run/box/demo/tree/project",
                             .home_from = "/run/box/demo/tree/home",
                             .etc = "/run/box/demo/etc",
+                            .copies = "/run/box/demo/copies",
                             .init = "/usr/libexec/ag-box/boxinit",
                             .host = h,
                             .listen_fd = 3,
@@ -78,8 +79,7 @@ static void a_plain_box(void **state)
 static void everything_there_is(void **state)
 {
     struct host h = plain_host();
-    h.nix = h.gitconfig = true;
-    h.resolv = mem_strdup("/run/systemd/resolve/stub-resolv.conf");
+    h.nix = true;
     h.system[3].kind = HOST_DIRECTORY;
     words_add(&h.hidden_files, "/nix/var/nix/daemon-socket/socket");
     words_add(&h.hidden_files, "/root/.local/share/agent.sock");
@@ -102,7 +102,7 @@ static void what_is_not_shown_is_not_hidden(void **state)
     _cleanup_(words_release) struct words w = { 0 };
     assert_int_equal(policy_argv(&p, &w, NULL), 0);
     assert_false(words_has(&w, "/root/.local/share/agent.sock"));
-    assert_true(words_has(&w, "/etc/shadow"));
+    assert_true(words_has(&w, "/usr/lib/agent.sock"));
     host_release(&h);
 }
 

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include "sandbox/etc.h"
+
+#include "index/base/buf.h"
+#include "index/base/fd.h"
+#include "index/base/mem.h"
+#include "tests/unit/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+#define KEY "-----BEGIN OPENSSH PRIVATE KEY-----\n"
+#define ROUNDS 60
+
+struct place {
+    char *scratch, *from;
+    int run;
+};
+
+static void place_make(struct place *p)
+{
+    p->scratch = scratch_new();
+    p->from = mem_printf("%s/host", p->scratch);
+    scratch_mkdir("%s/run", p->scratch);
+    scratch_mkdir("%s", p->from);
+    p->run = scratch_open("%s/run", p->scratch);
+}
+
+static void place_remove(struct place *p)
+{
+    close(p->run);
+    free(p->from);
+    scratch_remove(p->scratch);
+}
+
+/* With this mode, below the directory that is copied. */
+static void has(const struct place *p, const char *name, const char *text, mode_t mode)
+{
+    _cleanup_free_ char *path = mem_printf("%s/%s", p->from, name);
+    scratch_write(text, "%s", path);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void make(const struct place *p)
+{
+    assert_int_equal(etc_make(p->run, p->from, NULL, NULL), 0);
+}
+
+static bool copied(const struct place *p, const char *name)
+{
+    struct stat st;
+    _cleanup_free_ char *path = mem_printf(ETC_NAME "/%s", name);
+    return fstatat(p->run, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void expect(const struct place *p, const char *name, const char *text)
+{
+    _cleanup_(buf_release) struct buf b = { 0 };
+    _cleanup_free_ char *path = mem_printf(ETC_NAME "/%s", name);
+    assert_int_equal(fd_read_file(p->run, path, 1 << 20, &b, NULL), 0);
+    assert_string_equal(buf_string(&b), text);
+}
+
+static void what_everybody_may_read_is_copied_as_it_is(void **state)
+{
+    struct place p;
+    struct stat a, b;
+    place_make(&p);
+    scratch_mkdir("%s/apt/conf.d", p.from);
+    has(&p, "apt/conf.d/one", "one", 0644);
+    has(&p, "script", "#!", 04755);
+    _cleanup_free_ char *script = mem_printf("%s/script", p.from), *apt = mem_printf("%s/apt", p.from);
+    const struct timespec then[] = { { 1000000000, 5 }, { 1000000000, 5 } };
+    assert_int_equal(chown(script, 1234, 4321), 0);
+    assert_int_equal(utimensat(AT_FDCWD, script, then, 0), 0);
+    assert_int_equal(chmod(apt, 0711), 0);
+    _cleanup_free_ char *link = mem_printf("%s/link", p.from);
+    assert_int_equal(symlink("/run/elsewhere", link), 0);
+    make(&p);
+    expect(&p, "apt/conf.d/one", "one");
+    assert_int_equal(stat(script, &a), 0);
+    assert_int_equal(fstatat(p.run, ETC_NAME "/script", &b, 0), 0);
+    assert_int_equal(b.st_mode, S_IFREG | 0755);
+    assert_int_equal(b.st_uid, 1234);
+    assert_int_equal(b.st_gid, 4321);
+    assert_memory_equal(&a.st_mtim, &b.st_mtim, sizeof(a.st_mtim));
+    assert_int_equal(fstatat(p.run, ETC_NAME "/apt", &b, 0), 0);
+    assert_int_equal(b.st_mode & 07777, 0711);
+    char target[64] = "";
+    assert_true(readlinkat(p.run, ETC_NAME "/link", target, sizeof(target) - 1) > 0);
+    assert_string_equal(target, "/run/elsewhere");
+
+    /* The next one has nothing of it. */
+    assert_int_equal(unlink(script), 0);
+    make(&p);
+    assert_false(copied(&p, "script"));
+    assert_true(copied(&p, "apt/conf.d/one"));
+    place_remove(&p);
+}
+
+static void secrets_are_not(void **state)
+{
+    static const char *const left_out[] = { "shadow", "host_key", "tls.pem", "bundle.pem", "private",
+                                            "closed", "ours",     "pipe",    "socket",     "large" };
+    struct place p;
+    place_make(&p);
+    has(&p, "shadow", "secret", 0640);
+    has(&p, "host_key", "secret", 0644);
+    has(&p, "tls.pem", "-----BEGIN CERTIFICATE-----\n" KEY, 0644);
+    _cleanup_(buf_release) struct buf bundle = { 0 };
+    buf_fill(&bundle, 'x', 100000);
+    buf_printf(&bundle, "%s", KEY);
+    has(&p, "bundle.pem", buf_string(&bundle), 0644);
+    has(&p, "public.pem", "-----BEGIN CERTIFICATE-----\n", 0644);
+    const char *const directories[] = { "private", "closed", "ours", "sudoers.d" };
+    for (size_t i = 0; i < 4; i++)
+        scratch_mkdir("%s/%s", p.from, directories[i]);
+    has(&p, "private/x", "secret", 0644);
+    has(&p, "closed/x", "secret", 0644);
+    has(&p, "ours/x", "secret", 0644);
+    has(&p, "sudoers", "root ALL", 0440);
+    has(&p, "sudoers.d/x", "me ALL", 0440);
+    has(&p, "large", "", 0644);
+    _cleanup_close_ int from = scratch_open("%s", p.from), large = openat(from, "large", O_WRONLY);
+    assert_int_equal(ftruncate(large, ETC_FILE_MAX + 1), 0);
+    assert_int_equal(fchmodat(from, "private", 0700, 0), 0);
+    assert_int_equal(fchmodat(from, "closed", 0744, 0), 0);
+    assert_int_equal(fchmodat(from, "sudoers.d", 0750, 0), 0);
+    assert_int_equal(mkfifoat(from, "pipe", 0644), 0);
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/socket", from);
+    _cleanup_close_ int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+
+    _cleanup_(words_release) struct words ours = { 0 };
+    words_addf(&ours, "%s/ours", p.from);
+    assert_int_equal(etc_make(p.run, p.from, &ours, NULL), 0);
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
+        if (copied(&p, left_out[i]))
+            fail_msg("%s is copied", left_out[i]);
+    assert_true(copied(&p, "public.pem"));
+    expect(&p, "sudoers", "root ALL");
+    expect(&p, "sudoers.d/x", "me ALL");
+    place_remove(&p);
+}
+
+/* A link is one in the copy: whatever it leads to on the host, nothing of that is in there. */
+static void links_are_not_followed(void **state)
+{
+    struct place p;
+    struct stat st;
+    place_make(&p);
+    scratch_mkdir("%s/elsewhere", p.scratch);
+    scratch_write("secret", "%s/elsewhere/file", p.scratch);
+    _cleanup_close_ int from = scratch_open("%s", p.from);
+    assert_int_equal(symlinkat("../elsewhere", from, "directory"), 0);
+    assert_int_equal(symlinkat("../elsewhere/file", from, "file"), 0);
+    assert_int_equal(symlinkat("file", from, "sudoers"), 0);
+    make(&p);
+    const char *const names[] = { ETC_NAME "/directory", ETC_NAME "/file", ETC_NAME "/sudoers" };
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(fstatat(p.run, names[i], &st, AT_SYMLINK_NOFOLLOW), 0);
+        assert_true(S_ISLNK(st.st_mode));
+    }
+    place_remove(&p);
+}
+
+struct changing {
+    int directory;
+    volatile bool end;
+};
+
+/* One name is a public file, a secret one, a link to a secret one, nothing, as fast as can be. */
+static void *change(void *arg)
+{
+    struct changing *c = arg;
+    for (unsigned i = 0; !c->end; i++) {
+        bool secret = i % 3 == 1;
+        int fd = openat(c->directory, "new", O_WRONLY | O_CREAT | O_TRUNC, secret ? 0600 : 0644);
+        const char *text = secret ? "secret" : "public";
+        if (fd < 0 || fchmod(fd, secret ? 0600 : 0644) < 0 || write(fd, text, 6) != 6)
+            abort();
+        close(fd);
+        if (renameat(c->directory, "new", c->directory, "name") < 0)
+            abort();
+        if (i % 3 == 2 && (unlinkat(c->directory, "name", 0) < 0 || symlinkat("../secret", c->directory, "name") < 0 ||
+                           unlinkat(c->directory, "name", 0) < 0))
+            abort();
+    }
+    return NULL;
+}
+
+static void files_that_are_replaced_meanwhile(void **state)
+{
+    struct place p;
+    place_make(&p);
+    has(&p, "../secret", "secret", 0644);
+    scratch_mkdir("%s/many", p.from);
+    struct changing c = { .directory = scratch_open("%s/many", p.from) };
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
+    unsigned public = 0;
+    for (int i = 0; i < ROUNDS * 20; i++) {
+        struct stat st;
+        char text[16] = "";
+        make(&p);
+        _cleanup_close_ int many = openat(p.run, ETC_NAME "/many", O_RDONLY | O_DIRECTORY);
+        if (fstatat(many, "name", &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        _cleanup_close_ int fd = openat(many, "name", O_RDONLY | O_NOFOLLOW);
+        assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+        assert_string_not_equal(text, "secret");
+        public++;
+    }
+    c.end = true;
+    pthread_join(thread, NULL);
+    close(c.directory);
+    assert_true(public > 0);
+    place_remove(&p);
+}
+
+static void what_is_far_too_large_is_an_error(void **state)
+{
+    struct place p;
+    struct error e = { 0 };
+    place_make(&p);
+    _cleanup_close_ int from = scratch_open("%s", p.from);
+    for (int i = 0; i <= ETC_TOTAL_MAX / ETC_FILE_MAX + 1; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%d", i);
+        _cleanup_close_ int fd = openat(from, name, O_WRONLY | O_CREAT, 0644);
+        assert_int_equal(ftruncate(fd, ETC_FILE_MAX), 0);
+    }
+    assert_int_equal(etc_make(p.run, p.from, NULL, &e), -E2BIG);
+    assert_true(e.hint[0] != '\0');
+    place_remove(&p);
+
+    place_make(&p);
+    _cleanup_free_ char *path = mem_strdup(p.from);
+    for (int i = 0; i < ETC_DEPTH_MAX + 1; i++) {
+        char *below = mem_printf("%s/d", path);
+        free(path);
+        path = below;
+    }
+    scratch_mkdir("%s", path);
+    assert_int_equal(etc_make(p.run, p.from, NULL, &e), -E2BIG);
+    place_remove(&p);
+}
+
+/* Until an event comes, and what follows from it is done. */
+static void wait_for_change(const struct place *p, int watch)
+{
+    struct pollfd f = { .fd = watch, .events = POLLIN };
+    assert_int_equal(poll(&f, 1, 10000), 1);
+    assert_true(etc_changed(watch));
+    etc_follow(p->run, p->from, watch);
+}
+
+static void replace(const struct place *p, const char *name, const char *text)
+{
+    _cleanup_free_ char *from = mem_printf("%s/new", p->scratch), *to = mem_printf("%s/%s", p->scratch, name);
+    scratch_write(text, "%s", from);
+    assert_int_equal(rename(from, to), 0);
+}
+
+static void some_are_kept_current(void **state)
+{
+    struct place p;
+    place_make(&p);
+    has(&p, "hosts", "old", 0644);
+    has(&p, "other", "old", 0644);
+    _cleanup_close_ int from = scratch_open("%s", p.from);
+    assert_int_equal(symlinkat("../resolver/deep/stub.conf", from, "resolv.conf"), 0);
+    assert_int_equal(symlinkat("/usr/share/zoneinfo/Etc/UTC", from, "localtime"), 0);
+    make(&p);
+    _cleanup_close_ int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    etc_follow(p.run, p.from, watch);
+    assert_false(copied(&p, "resolv.conf")); /* it leads nowhere yet */
+    expect(&p, "hosts", "old");
+
+    scratch_mkdir("%s/resolver/deep", p.scratch);
+    wait_for_change(&p, watch);
+    replace(&p, "resolver/deep/stub.conf", "first");
+    wait_for_change(&p, watch);
+    expect(&p, "resolv.conf", "first");
+    replace(&p, "resolver/deep/stub.conf", "second");
+    wait_for_change(&p, watch);
+    expect(&p, "resolv.conf", "second");
+    assert_false(etc_changed(watch));
+
+    replace(&p, "host/hosts", "new");
+    replace(&p, "host/other", "new");
+    wait_for_change(&p, watch);
+    expect(&p, "hosts", "new");
+    expect(&p, "other", "old");
+
+    assert_int_equal(symlinkat("/usr/share/zoneinfo/Asia/Tokyo", from, "new"), 0);
+    assert_int_equal(renameat(from, "new", from, "localtime"), 0);
+    wait_for_change(&p, watch);
+    char target[64] = "";
+    assert_true(readlinkat(p.run, ETC_NAME "/localtime", target, sizeof(target) - 1) > 0);
+    assert_string_equal(target, "/usr/share/zoneinfo/Asia/Tokyo");
+
+    /* A secret does not come by this way either. */
+    assert_int_equal(fchmodat(from, "hosts", 0600, 0), 0);
+    replace(&p, "host/resolv.conf", "third");
+    wait_for_change(&p, watch);
+    expect(&p, "resolv.conf", "third");
+    assert_false(copied(&p, "hosts"));
+    place_remove(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_everybody_may_read_is_copied_as_it_is),
+        cmocka_unit_test(secrets_are_not),
+        cmocka_unit_test(links_are_not_followed),
+        cmocka_unit_test(files_that_are_replaced_meanwhile),
+        cmocka_unit_test(what_is_far_too_large_is_an_error),
+        cmocka_unit_test(some_are_kept_current),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
