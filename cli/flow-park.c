@@ -83,8 +83,6 @@ static int move_aside(struct stack *s, struct error *e)
     if (s->record.aside && lstat(s->record.aside, &st) == 0)
         return 0;
     int r = refuse_writers(s, s->record.path, s->record.path, NULL, e);
-    if (r < 0 && s->record.state == BOX_MOVING) /* named by a park that was stopped, and not moved: as before it */
-        flow_set_state(s, BOX_FULL_HELD, NULL);
     if (r == 0)
         r = name_aside(s, e);
     if (r < 0)
@@ -205,55 +203,52 @@ static int save_and_commit(struct stack *s, struct view *base, const char *proje
 static int refuse_others(struct stack *s, struct error *e)
 {
     _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
-    return refuse_writers(s, tree, NULL, NULL, e);
+    const char *path = s->record.path;
+    return s->record.full ? refuse_writers(s, path, path, NULL, e) : refuse_writers(s, tree, NULL, NULL, e);
 }
 
-/* P3 has refused: as it was before. Not while an earlier park may still land: then all stays stopped. */
+/* The tree could not be made still: as it was before. Not while an earlier park may still land: then all stays stopped.
+ */
 static void call_off(struct stack *s, bool box_ran)
 {
     struct error why = { 0 };
     if (box_record_in_doubt(&s->record))
         return;
-    int r = flow_set_state(s, BOX_MOUNTED, &why);
+    int r = s->record.state == BOX_MOVING ? move_back(s, &why) : 0;
+    if (r == 0)
+        r = flow_set_state(s, s->record.full ? BOX_FULL_HELD : BOX_MOUNTED, &why);
     if (r == 0 && box_ran)
         r = box_start(s, &why);
     if (r < 0)
         ui_warn(s->ui, "%s", why.text);
 }
 
-static int park_lazy(struct stack *s, struct error *e)
+/* P1 to P3. */
+static int make_still(struct stack *s, struct error *e)
 {
     bool box_ran = box_running(s) != 0;
     int r = mounts_reach(s, e);
     if (r == 0 && box_ran)
         r = refuse_others(s, e);
-    if (r == 0 && s->record.state != BOX_PARKING)
+    if (r == 0 && !s->record.full && s->record.state != BOX_PARKING)
         r = flow_set_state(s, BOX_PARKING, e);
     if (r < 0)
         return r;
     r = flow_make_still(s, e);
-    if (r < 0) {
+    if (r < 0)
         call_off(s, box_ran);
-        return r;
-    }
-    _cleanup_(view_close) struct view base = { 0 };
-    r = view_open_base(s, &base, e);
-    return r < 0 ? r : save_and_commit(s, &base, NULL, e);
-}
-
-static int park_full(struct stack *s, struct error *e)
-{
-    int r = flow_make_still(s, e);
-    _cleanup_(view_close) struct view base = { 0 };
-    if (r == 0)
-        r = view_open_committed(s, &base, e);
-    return r < 0 ? r : save_and_commit(s, &base, s->record.aside, e);
+    return r;
 }
 
 int flow_park_held(struct stack *s, struct error *e)
 {
+    _cleanup_(view_close) struct view base = { 0 };
     int r = stack_content(s, e);
     if (r == 0)
-        r = s->record.full ? park_full(s, e) : park_lazy(s, e);
+        r = make_still(s, e);
+    if (r == 0)
+        r = s->record.full ? view_open_committed(s, &base, e) : view_open_base(s, &base, e);
+    if (r == 0)
+        r = save_and_commit(s, &base, s->record.full ? s->record.aside : NULL, e);
     return r < 0 ? r : flow_clean(s, e);
 }

@@ -26,5 +26,5 @@ char *place_in_run(const struct config *c, const char *name, const char *what)
 char *place_aside(const char *path, const char *id)
 {
     const char *slash = strrchr(path, '/');
-    return mem_printf("%.*s/.%s.agbox-%s", (int)(slash - path), path, slash + 1, id);
+    return mem_printf("%.*s/.%.200s.agbox-%s", (int)(slash - path), path, slash + 1, id);
 }

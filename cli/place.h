@@ -19,4 +19,5 @@ char *place_box(const struct config *c, const char *name);
 char *place_in_box(const struct config *c, const char *name, const char *what);
 char *place_run(const struct config *c, const char *name);
 char *place_in_run(const struct config *c, const char *name, const char *what);
-char *place_aside(const char *path, const char *id); /* PARENT/.NAME.agbox-<id> of a project's path (rules T2, T3) */
+/* PARENT/.NAME.agbox-<id> of a project's path, NAME cut to what a name may have (rules T2, T3). */
+char *place_aside(const char *path, const char *id);

@@ -105,3 +105,20 @@ for step in box-stop.before box-stop.after; do
     expect_exit 0 on a ag-box park demo
     expect_clean a
 done
+
+# The same of a plain directory: a writer outside, and one that cannot be moved aside.
+on a ag-box up --full demo
+first=$(keeper)
+outside "exec 3>>'$project/file'"
+expect_exit 8 on a ag-box park demo
+expect_error "sleep writes"
+[ "$(keeper)" = "$first" ] || fail "the box was started anew for a refused park"
+end_outside
+on a mount --bind "$project" "$project"
+expect_exit 1 on a ag-box park demo
+expect_error "move $project aside"
+on a umount "$project"
+expect_state a demo full-held
+box_is a demo running
+on a ag-box park demo
+box_is a demo stopped

@@ -70,3 +70,11 @@ on a ag-box up demo
 expect_missing "$project/late"
 on a ag-box park demo
 rm -rf "$one"
+
+# A name as long as names may be still has room for what is put to it.
+long="$WORK/$(printf 'n%.0s' $(seq 255))"; mkdir "$long"; echo 1 >"$long/file"
+on a ag-box track long "$long"
+on a ag-box park long
+on a ag-box up long --full
+expect_file "$long/file" 1
+on a ag-box park long
