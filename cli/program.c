@@ -81,17 +81,22 @@ static int start(struct running *r)
     return 0;
 }
 
-/* All that is there now. What is too much is read and forgotten. */
-static void take(int *fd, struct buf *to)
+/* All that is there now. True: it is too much, and no more is taken. */
+static bool take(int *fd, struct buf *to)
 {
     char piece[4096];
     ssize_t n = 0;
-    while (*fd >= 0 && (n = read(*fd, piece, sizeof(piece))) > 0) {
-        size_t room = PROGRAM_OUTPUT_MAX - to->len;
-        buf_add(to, piece, (size_t)n < room ? (size_t)n : room);
-    }
+    while (*fd >= 0 && to->len <= PROGRAM_OUTPUT_MAX && (n = read(*fd, piece, sizeof(piece))) > 0)
+        buf_add(to, piece, (size_t)n);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         mem_closep(fd), *fd = -1;
+    return to->len > PROGRAM_OUTPUT_MAX;
+}
+
+static bool take_both(struct running *r)
+{
+    bool too_much = take(&r->out_fd, &r->call->output);
+    return take(&r->err_fd, &r->call->errors) || too_much;
 }
 
 static int code_of(int status)
@@ -99,17 +104,18 @@ static int code_of(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* It has ended, or has to. Something that it left behind may hold its pipes open: nobody waits for that. */
-static void finish(struct running *r, bool too_late)
+/* It has ended (0), or is to end for this reason. Something that it left behind may hold its pipes open: nobody waits
+ * for that. */
+static void finish(struct running *r, int why)
 {
     int status = 0;
-    if (too_late)
+    if (why < 0)
         kill(-r->pid, SIGKILL);
     while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    take(&r->out_fd, &r->call->output);
-    take(&r->err_fd, &r->call->errors);
-    r->call->code = too_late ? -ETIMEDOUT : code_of(status);
+    if (take_both(r) && why == 0)
+        why = -EFBIG;
+    r->call->code = why < 0 ? why : code_of(status);
     int *fds[] = { &r->exit_fd, &r->out_fd, &r->err_fd };
     for (size_t i = 0; i < 3; i++) {
         mem_closep(fds[i]);
@@ -148,10 +154,9 @@ void program_ask(struct program_call *calls, size_t count, int timeout_ms)
         for (size_t i = 0; i < count; i++) {
             if (all[i].exit_fd < 0)
                 continue;
-            take(&all[i].out_fd, &calls[i].output);
-            take(&all[i].err_fd, &calls[i].errors);
-            if (too_late || fds[i * 3].revents)
-                finish(&all[i], !fds[i * 3].revents);
+            bool too_much = take_both(&all[i]), ended = fds[i * 3].revents != 0;
+            if (too_much || too_late || ended)
+                finish(&all[i], too_much ? -EFBIG : ended ? 0 : -ETIMEDOUT);
         }
     }
 }
@@ -173,6 +178,8 @@ void program_complaint(const struct program_call *call, char to[128])
         begin--;
     if (call->code == -ETIMEDOUT)
         snprintf(to, 128, "no answer in time");
+    else if (call->code == -EFBIG)
+        snprintf(to, 128, "it says more than %u KiB", PROGRAM_OUTPUT_MAX / 1024);
     else if (call->code < 0)
         snprintf(to, 128, "%s", strerror(-call->code));
     else if (end > begin)

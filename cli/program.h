@@ -17,8 +17,9 @@
 struct program_call {
     const char *const *argv; /* NULL-terminated; argv[0] is looked for on the PATH */
     /* set by program_ask: */
-    int code;          /* its exit code, 128 + signal, or -ETIMEDOUT: killed at the deadline; -errno: not started */
-    struct buf output; /* what it wrote to stdout, at most PROGRAM_OUTPUT_MAX */
+    int code; /* its exit code, 128 + signal, or killed: -ETIMEDOUT at the deadline, -EFBIG for a longer output than
+                 PROGRAM_OUTPUT_MAX; -errno: not started */
+    struct buf output; /* what it wrote to stdout */
     struct buf errors; /* to stderr */
 };
 

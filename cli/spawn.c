@@ -8,11 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define START_MS 60000
+#define GIVE_UP_MS 1000
 
 static _Noreturn void become_daemon(const char *command, const char *argument, const char *log, int ready, int word)
 {
@@ -74,6 +78,12 @@ void spawn_give_up(struct spawned *s)
         return;
     close(s->ready);
     close(s->word);
+    _cleanup_close_ int end = (int)syscall(SYS_pidfd_open, s->pid, 0);
+    struct pollfd p = { end, POLLIN, 0 };
+    if (end < 0 || poll(&p, 1, GIVE_UP_MS) <= 0) { /* it may wait for a name server, and has mounted nothing */
+        kill(-s->pid, SIGKILL);
+        kill(s->pid, SIGKILL);
+    }
     while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *s = (struct spawned){ 0 };

@@ -20,5 +20,7 @@ struct spawned {
     int ready, word;
 };
 int spawn_early(const char *command, const char *argument, const char *log, struct spawned *ret, struct error *e);
-int spawn_finish(struct spawned *s, const char *argument, const char *log, struct error *e); /* s: none, also on errors */
-void spawn_give_up(struct spawned *s); /* returns when it has ended; none is fine */
+int spawn_finish(struct spawned *s, const char *argument, const char *log,
+                 struct error *e); /* s: none, also on errors */
+/* Returns when it has ended; what does not end by itself within a second is killed. None is fine. */
+void spawn_give_up(struct spawned *s);
