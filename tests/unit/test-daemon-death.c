@@ -305,19 +305,23 @@ static void no_thread_of_the_daemon_reclaims_inodes(void **state)
 /* Fails if only a daemon's exit 0 counts: the supervisor would go on for ever. */
 static void a_supervisor_whose_daemon_always_fails_ends_when_unmounted(void **state)
 {
-    char point[] = "/tmp/ag-box-test.XXXXXX";
-    int status;
+    char point[] = "/tmp/ag-box-test.XXXXXX", word;
+    int status, fds[2];
     struct error e = { 0 };
     struct mount_found found;
     assert_non_null(mkdtemp(point));
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     pid_t pid = mounted_fork();
     if (pid == 0) {
-        char *argv[] = { (char *)"/bin/false", NULL };
-        const struct supervisor_config config = { point, "ag-box:test", argv, -1 };
+        char *argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)"echo >&5; exit 1", NULL };
+        const struct supervisor_config config = { point, "ag-box:test", argv, fds[1] };
         _exit(supervisor_run(&config, &e) == 0 ? 0 : 1);
     }
-    for (unsigned i = 0; i < 10000 && mount_find(point, &found, NULL) < 0; i++)
-        usleep(1000);
+    assert_int_equal(SUPERVISOR_READY_FD, 5);
+    close(fds[1]);
+    /* Who unmounts before a daemon was started has stopped the supervisor's start, which is an error. */
+    assert_int_equal(read(fds[0], &word, 1), 1);
+    close(fds[0]);
     assert_int_equal(mount_find(point, &found, &e), 0);
     assert_string_equal(found.type, "fuse.ag-box");
     assert_int_equal(mount_unmount(point, true, &e), 0);
