@@ -78,15 +78,7 @@ static int run(struct cmd_context *c, struct error *e)
     _cleanup_(visit_release) struct visit v = VISIT_NONE;
     int r = check_point(c->arguments[1], &point, e);
     if (r == 0)
-        r = stack_open(&s, c->config, c->ui, e);
-    if (r == 0)
-        r = stack_store(&s, e);
-    if (r == 0)
-        r = stack_peek(&s, c->arguments[0], e);
-    if (r < 0)
-        return r;
-    visit_sweep(&s);
-    r = visit_begin(&s, c->options.snapshot, point, &v, e);
+        r = visit_begin(&s, c->config, c->ui, c->arguments[0], c->options.snapshot, point, &v, e);
     if (r < 0)
         return r;
     pid_t supervisor = -1;

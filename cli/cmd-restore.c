@@ -73,15 +73,7 @@ static int run(struct cmd_context *c, struct error *e)
     _cleanup_(visit_release) struct visit v = VISIT_NONE;
     int r = refuse_entries(c->arguments[1], e);
     if (r == 0)
-        r = stack_open(&s, c->config, c->ui, e);
-    if (r == 0)
-        r = stack_store(&s, e);
-    if (r == 0)
-        r = stack_peek(&s, c->arguments[0], e);
-    if (r < 0)
-        return r;
-    visit_sweep(&s);
-    r = visit_begin(&s, c->options.snapshot, NULL, &v, e);
+        r = visit_begin(&s, c->config, c->ui, c->arguments[0], c->options.snapshot, NULL, &v, e);
     if (r < 0)
         return r;
     r = fill_directory(c, &s, &v, e);

@@ -141,7 +141,7 @@ static int make_directory(const struct config *c, struct visit *v, struct error 
     return r;
 }
 
-int visit_begin(struct stack *s, const char *text, const char *point, struct visit *ret, struct error *e)
+static int begin(struct stack *s, const char *text, const char *point, struct visit *ret, struct error *e)
 {
     struct visit v = VISIT_NONE;
     snprintf(v.box, sizeof(v.box), "%s", s->name);
@@ -165,6 +165,20 @@ int visit_begin(struct stack *s, const char *text, const char *point, struct vis
     }
     *ret = v;
     return 0;
+}
+
+int visit_begin(struct stack *s, const struct config *c, struct ui *ui, const char *box, const char *text,
+                const char *point, struct visit *ret, struct error *e)
+{
+    int r = stack_open(s, c, ui, e);
+    if (r == 0)
+        r = stack_store(s, e);
+    if (r == 0)
+        r = stack_peek(s, box, e);
+    if (r < 0)
+        return r;
+    visit_sweep(s);
+    return begin(s, text, point, ret, e);
 }
 
 /* The caller has both locks, or made it. */

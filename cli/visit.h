@@ -34,10 +34,12 @@ struct visit {
     }
 
 /*
- * Finds the snapshot that text names in the stack's box (view_find), writes record and hold, and only then makes sure
- * that it is not condemned (FORMAT.md, attack 12). point may be NULL. ret holds the lock until visit_release.
+ * Opens the stack (STACK_NONE) for the box without its lock, sweeps, finds the snapshot that text names (view_find),
+ * writes record and hold, and only then makes sure that it is not condemned (FORMAT.md, attack 12). point may be NULL.
+ * ret holds the lock until visit_release.
  */
-int visit_begin(struct stack *s, const char *text, const char *point, struct visit *ret, struct error *e);
+int visit_begin(struct stack *s, const struct config *c, struct ui *ui, const char *box, const char *text,
+                const char *point, struct visit *ret, struct error *e);
 /* Removes hold and record; also after Ctrl-C. An unreachable store leaves both to visit_sweep: that is the error. */
 int visit_end(struct stack *s, struct visit *v, struct error *e);
 void visit_release(struct visit *v); /* memory and locks only */

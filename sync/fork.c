@@ -14,7 +14,6 @@
 #include <sodium.h>
 
 #define FORK_VERSION 1
-#define FORK_MAX 4096
 #define RAND_DIGITS 16
 #define TRIES 4
 
@@ -109,28 +108,21 @@ int fork_decode_body(struct bytes json, struct fork *ret, struct error *e)
     return 0;
 }
 
-/* -ENOENT: it is gone. What cannot be opened is a fork all the same. */
-static int get(struct store *s, const struct seal_context *c, const char *name, struct fork *ret, struct error *e)
+/* A children_get. What cannot be opened is a fork all the same. */
+static int get(struct store *s, const struct seal_context *c, const char *name, void *ret, struct error *e)
 {
     struct fork f;
-    char key[STORE_KEY_MAX];
+    struct store_info info;
+    _cleanup_(buf_release) struct buf body = { 0 };
     if (fork_name_parse(name, &f) < 0)
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "box/%s/fork/%s: not a fork's name", c->box, name);
-    fork_key(c->box, name, key);
-
-    _cleanup_(buf_release) struct buf sealed = { 0 }, body = { 0 };
-    struct store_info info = { 0 };
-    int r = store_get(s, key, 0, 0, FORK_MAX, &sealed, &info, e);
-    if (r < 0 && r != -EFBIG)
+    int r = children_open(s, c, "fork", SEAL_FORK, name, &body, &info, e);
+    if (r < 0)
         return r;
-    if (r == 0)
-        r = seal_open(c, SEAL_FORK, name, strlen(name), buf_bytes(&sealed), FORK_MAX, &body, NULL);
-    if (r == 0)
-        r = fork_decode_body(buf_bytes(&body), &f, NULL);
-    f.damaged = r < 0;
+    f.damaged = r > 0 || fork_decode_body(buf_bytes(&body), &f, NULL) < 0;
     f.modified_ns = info.modified_ns;
     f.age_ns = info.now_ns - info.modified_ns;
-    *ret = f;
+    *(struct fork *)ret = f;
     return 0;
 }
 
@@ -186,23 +178,13 @@ static int by_work(const void *a, const void *b)
 
 int fork_list(struct store *s, const struct seal_context *c, struct fork **ret, size_t *ret_count, struct error *e)
 {
-    char prefix[STORE_KEY_MAX];
-    snprintf(prefix, sizeof(prefix), "box/%s/fork/", c->box);
-    _cleanup_(children_release) struct children names = { 0 };
-    int r = children_list(s, prefix, &names, e);
+    void *all = NULL;
+    size_t count = 0;
+    int r = children_list(s, c, "fork", get, sizeof(struct fork), &all, &count, e);
     if (r < 0)
         return r;
-    _cleanup_free_ struct fork *all = mem_new(names.count + 1, sizeof(*all));
-    size_t count = 0;
-    for (size_t i = 0; i < names.count; i++) {
-        r = get(s, c, names.name[i], &all[count], e);
-        if (r == 0)
-            count++;
-        else if (r != -ENOENT)
-            return r;
-    }
-    qsort(all, count, sizeof(*all), by_work);
-    *ret = mem_steal(all);
+    qsort(all, count, sizeof(struct fork), by_work);
+    *ret = all;
     *ret_count = count;
     return 0;
 }

@@ -12,7 +12,6 @@
 #include <sodium.h>
 
 #define HOLD_VERSION 1
-#define HOLD_MAX 4096
 
 void hold_new_writer(const struct node *n, struct writer *ret)
 {
@@ -77,52 +76,32 @@ int hold_decode_body(struct bytes json, struct hold *ret, struct error *e)
     return 0;
 }
 
-/* -ENOENT: it is gone. What cannot be opened is a hold all the same. */
-static int get(struct store *s, const struct seal_context *c, const char *name, struct hold *ret, struct error *e)
+/* A children_get. What cannot be opened is a hold all the same. */
+static int get(struct store *s, const struct seal_context *c, const char *name, void *ret, struct error *e)
 {
-    char key[STORE_KEY_MAX];
+    struct hold h = { 0 };
     struct writer w;
+    struct store_info info;
+    _cleanup_(buf_release) struct buf body = { 0 };
     if (writer_parse(name, &w) < 0)
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "box/%s/hold/%s: not a hold's name", c->box, name);
-    hold_key(c->box, &w, key);
-
-    _cleanup_(buf_release) struct buf sealed = { 0 }, body = { 0 };
-    struct store_info info = { 0 };
-    int r = store_get(s, key, 0, 0, HOLD_MAX, &sealed, &info, e);
-    if (r < 0 && r != -EFBIG)
+    int r = children_open(s, c, "hold", SEAL_HOLD, name, &body, &info, e);
+    if (r < 0)
         return r;
-    struct hold h = { 0 };
-    if (r == 0)
-        r = seal_open(c, SEAL_HOLD, name, WRITER_TEXT - 1, buf_bytes(&sealed), HOLD_MAX, &body, NULL);
-    if (r == 0)
-        r = hold_decode_body(buf_bytes(&body), &h, NULL);
-    h.damaged = r < 0;
+    h.damaged = r > 0 || hold_decode_body(buf_bytes(&body), &h, NULL) < 0;
     h.writer = w;
     h.age_ns = info.now_ns - info.modified_ns;
-    *ret = h;
+    *(struct hold *)ret = h;
     return 0;
 }
 
 int hold_list(struct store *s, const struct seal_context *c, struct hold **ret, size_t *ret_count, struct error *e)
 {
-    char prefix[STORE_KEY_MAX];
-    snprintf(prefix, sizeof(prefix), "box/%s/hold/", c->box);
-    _cleanup_(children_release) struct children names = { 0 };
-    int r = children_list(s, prefix, &names, e);
-    if (r < 0)
-        return r;
-    _cleanup_free_ struct hold *all = mem_new(names.count + 1, sizeof(*all));
-    size_t count = 0;
-    for (size_t i = 0; i < names.count; i++) {
-        r = get(s, c, names.name[i], &all[count], e);
-        if (r == 0)
-            count++;
-        else if (r != -ENOENT)
-            return r;
-    }
-    *ret = mem_steal(all);
-    *ret_count = count;
-    return 0;
+    void *all = NULL;
+    int r = children_list(s, c, "hold", get, sizeof(struct hold), &all, ret_count, e);
+    if (r == 0)
+        *ret = all;
+    return r;
 }
 
 bool hold_is_stray(const struct hold *h, const struct node *n, const struct writer *known, size_t count)
