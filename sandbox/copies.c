@@ -14,6 +14,7 @@
 #define COPY_MAX (1024 * 1024)
 #define GITCONFIG_HOST "gitconfig.host"
 #define GITCONFIG_USER "gitconfig.user"
+#define PROFILE "zz-ag-box.sh" /* they are read in the order of their names */
 
 static int make_directory(int in, const char *name, int *ret, struct error *e)
 {
@@ -57,6 +58,15 @@ static int make_gitconfig(int etc, int copies, const struct host *h, struct erro
     return r < 0 ? r : put(etc, "gitconfig", text, sizeof(text) - 1, e);
 }
 
+static int make_profile(int etc, const struct environment *c, struct error *e)
+{
+    _cleanup_(buf_release) struct buf text = { 0 };
+    _cleanup_close_ int directory = -1;
+    environment_profile(c, &text);
+    int r = make_directory(etc, "profile.d", &directory, e);
+    return r < 0 ? r : put(directory, PROFILE, text.data, text.len, e);
+}
+
 static int make_tmux(int copies, const char *name, const char *node, struct error *e)
 {
     _cleanup_(buf_release) struct buf text = { 0 };
@@ -85,7 +95,7 @@ static int make_claude(int copies, const struct host *h, struct error *e)
     return r;
 }
 
-int copies_make(int run, const struct host *h, const char *name, const char *node, struct error *e)
+int copies_make(int run, const struct host *h, const struct environment *c, struct error *e)
 {
     _cleanup_close_ int etc = openat(run, ETC_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), copies = -1;
     if (etc < 0)
@@ -96,6 +106,8 @@ int copies_make(int run, const struct host *h, const char *name, const char *nod
     if (r == 0)
         r = make_gitconfig(etc, copies, h, e);
     if (r == 0)
-        r = make_tmux(copies, name, node, e);
+        r = make_profile(etc, c, e);
+    if (r == 0)
+        r = make_tmux(copies, c->box, c->node, e);
     return r < 0 ? r : make_claude(copies, h, e);
 }

@@ -11,12 +11,14 @@
  *     claude/CLAUDE.md, claude/settings.json
  *
  * And in its /etc (sandbox/etc) gitconfig, which includes the host's (gitconfig.host beside it), what an overlay needs (rule
- * O9), and the user's. No secrets are among them. Files that the host has not are not there. Each file is replaced whole.
+ * O9), and the user's; and a file in profile.d (sandbox/environment). No secrets are among them. Files that the host has not
+ * are not there. Each file is replaced whole.
  */
 
+#include "sandbox/environment.h"
 #include "sandbox/host.h"
 
 #define COPIES_NAME "copies"
 
 /* In the box's RUN, after etc_make. */
-int copies_make(int run, const struct host *h, const char *name, const char *node, struct error *e);
+int copies_make(int run, const struct host *h, const struct environment *c, struct error *e);

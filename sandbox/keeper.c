@@ -132,9 +132,10 @@ static void reconcile_logins(const struct keeper *k)
 
 static int make_etc(struct keeper *k, struct error *e)
 {
+    struct environment c = policy_environment(&k->policy);
     int r = etc_make(k->run, "/etc", k->config->hidden, e);
     if (r == 0)
-        r = copies_make(k->run, &k->host, k->policy.name, k->policy.node, e);
+        r = copies_make(k->run, &k->host, &c, e);
     if (r < 0)
         return r;
     k->etc = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -147,6 +148,7 @@ static int prepare(struct keeper *k, struct error *e)
     const struct keeper_config *c = k->config;
     _cleanup_free_ char *etc = mem_printf("%s/" ETC_NAME, c->run), *copies = mem_printf("%s/" COPIES_NAME, c->run);
     int r = host_look(c->home, c->hidden, &k->host, e);
+    k->policy.host = &k->host;
     if (r == 0)
         r = make_etc(k, e);
     if (r == 0)
@@ -161,7 +163,6 @@ static int prepare(struct keeper *k, struct error *e)
         r = filter_make(&k->filter, e);
     if (r < 0)
         return r;
-    k->policy.host = &k->host;
     k->policy.etc = etc;
     k->policy.copies = copies;
     k->policy.listen_fd = LISTEN_FD;

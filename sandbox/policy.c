@@ -2,7 +2,6 @@
 #include "sandbox/policy.h"
 
 #include "index/base/mem.h"
-#include "sandbox/environment.h"
 #include "sandbox/places.h"
 
 #include <errno.h>
@@ -59,10 +58,15 @@ static void add_privileges(const struct policy *p, struct words *w)
     words_addf(w, "%d", p->info_fd);
 }
 
+struct environment policy_environment(const struct policy *p)
+{
+    return (struct environment){ .box = p->name, .node = p->node, .nix = p->host->nix, .tools = p->tools };
+}
+
 static void add_environment(const struct policy *p, struct words *w)
 {
     _cleanup_(words_release) struct words table = { 0 };
-    struct environment c = { .box = p->name, .node = p->node, .nix = p->host->nix };
+    struct environment c = policy_environment(p);
     environment_table(&c, &table);
     words_add(w, "--clearenv");
     for (size_t i = 0; i + 1 < table.count; i += 2)

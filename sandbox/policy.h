@@ -9,6 +9,7 @@
  */
 
 #include "index/base/error.h"
+#include "sandbox/environment.h"
 #include "sandbox/host.h"
 
 #include <stdint.h>
@@ -22,11 +23,13 @@ struct policy {
     const char *etc;               /* shown at /etc, read-only (sandbox/etc) */
     const char *copies;            /* shown at /run/box/etc, read-only (sandbox/copies) */
     const char *init;              /* the program that is PID 1 */
+    const char *tools;             /* for its environment (sandbox/environment) */
     const struct host *host;
     bool configuration[HOST_CONFIGURATION_COUNT];
     int listen_fd, ready_fd;       /* for PID 1 */
     int filter_fd, info_fd;        /* for bwrap */
 };
 
+struct environment policy_environment(const struct policy *p); /* borrows of it */
 /* -EINVAL ERROR_USAGE: a box of this name or a project at this path cannot be shown. */
 int policy_argv(const struct policy *p, struct words *ret, struct error *e);

@@ -48,6 +48,8 @@ def test_starts_and_detaches():
     assert t.is_raw()
     t.type("echo $((6 * 7)) $TERM $HOME\r")
     t.sees(r"42 (tmux|screen)\S* /root")
+    t.type("echo has=${PATH%%:*}\r")
+    t.sees(r"has=/root/\.local/bin")
     t.type("MARK=kept; stty -echo\r")
     detach(t)
     t = attach()

@@ -65,6 +65,11 @@ expect_error "go to /no/such in the box: No such file or directory"
 SECRET=leaked expect_exit 0 box --env A=1 --env B='2 3' -- sh -c 'echo "[$A][$B][$HOME][$AGBOX_BOX]"; env'
 expect_output "[1][2 3][/root][demo]"
 ! grep -qE 'leaked|TMUX|AGBOX_STATE_DIR|BOX_PASSWORD|^AWS' "$WORK/output" || fail "the host's environment is in the box"
+# A login shell begins PATH anew: what the box has in front stays there.
+for shell in "bash -lc" "sh -lc" "bash -c" "env PATH=/usr/bin:/bin bash -lc"; do
+    [[ $(box -- $shell 'echo "$PATH"') == /root/.local/bin:/usr/local/sbin:*:/bin* ]] ||
+        fail "the PATH of $shell: $(box -- $shell 'echo "$PATH"')"
+done
 expect_exit 125 box --env =x -- true
 expect_error "is not NAME=VALUE"
 

@@ -87,6 +87,7 @@ static void everything_there_is(void **state)
     for (size_t i = 0; i < HOST_CONFIGURATION_COUNT; i++)
         p.configuration[i] = h.configuration[i] = true;
     p.project = "/srv/with space";
+    p.tools = "/nix/store/0123-tools";
     _cleanup_(words_release) struct words w = { 0 };
     assert_int_equal(policy_argv(&p, &w, NULL), 0);
     expect_golden(&w, "everything");

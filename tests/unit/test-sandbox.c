@@ -294,7 +294,8 @@ static void box_look(struct box *b)
     assert_int_equal(host_look(b->user, &ours, &b->host, NULL), 0);
     assert_int_equal(etc_make(run, "/etc", &ours, NULL), 0);
     etc_follow(run, "/etc", -1);
-    assert_int_equal(copies_make(run, &b->host, "demo", "a", NULL), 0);
+    struct environment c = { .box = "demo", .node = "a", .nix = b->host.nix };
+    assert_int_equal(copies_make(run, &b->host, &c, NULL), 0);
 }
 
 static void box_remove(struct box *b)
