@@ -7,6 +7,7 @@
 #include "fusefs/supervisor.h"
 #include "index/base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -267,6 +268,43 @@ void mounted_drop_caches(void)
 {
     _cleanup_close_ int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
     must(fd >= 0 && write(fd, "3", 1) == 1, "drop caches");
+}
+
+static void show_file(int task, const char *name)
+{
+    char text[4096];
+    _cleanup_close_ int fd = openat(task, name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    if (n > 0)
+        fprintf(stderr, "%s: %.*s\n", name, (int)n, text);
+}
+
+static void show_process(const char *what, pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *d = opendir(path);
+    for (struct dirent *n; d && (n = readdir(d));) {
+        if (n->d_name[0] == '.')
+            continue;
+        fprintf(stderr, "--- %s %d, thread %s\n", what, pid, n->d_name);
+        _cleanup_close_ int task = openat(dirfd(d), n->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        static const char *const files[] = { "stat", "syscall", "wchan", "stack" };
+        for (size_t i = 0; task >= 0 && i < sizeof(files) / sizeof(files[0]); i++)
+            show_file(task, files[i]);
+    }
+    if (d)
+        closedir(d);
+    else
+        fprintf(stderr, "--- %s %d is gone\n", what, pid);
+}
+
+void mounted_show_stacks(const struct mounted *m, const pid_t *children, size_t count)
+{
+    show_process("daemon", (pid_t)m->shared->daemon);
+    show_process("supervisor", m->supervisor);
+    for (size_t i = 0; i < count; i++)
+        show_process("child", children[i]);
 }
 
 pid_t mounted_fork(void)

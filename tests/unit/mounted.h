@@ -56,4 +56,6 @@ unsigned mounted_kill(struct mounted *m); /* the daemon; returns starts as it wa
 void mounted_await_start(struct mounted *m, unsigned starts); /* until another one has started */
 void mounted_overlay(struct mounted *m);                      /* mounts it (again) */
 void mounted_drop_caches(void);                               /* of the whole machine: rarely */
-pid_t mounted_fork(void);                                     /* a child that does not outlive the test */
+/* To stderr: where the kernel has every thread of the daemon, the supervisor and the test's other children. */
+void mounted_show_stacks(const struct mounted *m, const pid_t *children, size_t count);
+pid_t mounted_fork(void); /* a child that does not outlive the test */
