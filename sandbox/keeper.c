@@ -11,6 +11,7 @@
 #include "sandbox/group.h"
 #include "sandbox/logins.h"
 #include "sandbox/points.h"
+#include "sandbox/scope.h"
 #include "sandbox/sources.h"
 #include "sandbox/weaken.h"
 
@@ -197,6 +198,10 @@ static _Noreturn void become_bwrap(const struct keeper *k)
     close_range(FDS_END, ~0u, 0);
     if (sources_detach(&k->argv) < 0) {
         log_warn("detach what the box sees from the host's mounts: %m");
+        _exit(127);
+    }
+    if (scope_enter() < 0) {
+        log_warn("keep the box from the host's abstract sockets: %m");
         _exit(127);
     }
     sigset_t none;

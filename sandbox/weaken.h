@@ -12,6 +12,7 @@
  *     hidden       /etc is the host's own, and sockets are seen
  *     sysctl       /proc as bwrap mounts it
  *     propagation  what the host mounts later is seen
+ *     scope        the host's abstract sockets are reached
  *     environment  that of whoever started bwrap
  *     places       the whole host is seen, at /run/host
  */

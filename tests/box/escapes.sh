@@ -36,6 +36,14 @@ time.sleep(600)' "$home/.local/share/agent.sock" &
 _at_exit+=("kill $! 2>/dev/null")
 while [ ! -S "$home/.local/share/agent.sock" ]; do sleep 0.01; done
 
+python3 -c 'import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind("\0" + sys.argv[1])
+s.listen()
+open(sys.argv[1], "w")
+time.sleep(600)' "$WORK/abstract" &
+_at_exit+=("kill $! 2>/dev/null")
+while [ ! -e "$WORK/abstract" ]; do sleep 0.01; done
 sleep 600.75 & # of the host
 victim=$!
 _at_exit+=("kill $victim 2>/dev/null")
@@ -77,6 +85,7 @@ read_later() { # what was not there when the box was started
     inside test -s /etc/agbox-test/later
 }
 call_agent() { python 'import socket; socket.socket(socket.AF_UNIX).connect("/root/.local/share/agent.sock")'; }
+call_abstract() { python "import socket; socket.socket(socket.AF_UNIX).connect('\0$WORK/abstract')"; }
 core_pattern() { python 'import os; os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)'; }
 keyring() { python 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(250, 0, -4, 0) < 0)'; }
 packets() { python 'import socket; socket.socket(socket.AF_VSOCK)'; }
@@ -134,6 +143,16 @@ refused write_etc write_usr write_root remount make_device set_name read_shadow 
 inside sh -c ': >/run/box/demo/written-inside'
 [ -z "$(find "$WORK/node/a/run" -name written-inside)" ] || fail "what a box writes below /run is in the host's"
 
+# Abstract sockets of its own it has, and agents' sandboxes their mounts.
+inside unshare --user --map-root-user --mount mount -t tmpfs none /tmp
+scopes=$(python3 -c 'import ctypes; print(int(ctypes.CDLL(None).syscall(444, None, 0, 1) >= 6))') # Landlock's version
+[ "$scopes" = 0 ] || refused call_abstract
+python 'import socket
+one, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+one.bind("\0inside")
+one.listen()
+other.connect("\0inside")'
+
 # Root in the box lets others work for it: they find name servers, and git its configuration.
 inside /usr/bin/python3 -c 'import os; os.setgid(1000); os.setuid(1000); open("/etc/gitconfig").read(); open("/etc/resolv.conf").read(); os.listdir("/run/box/etc")'
 
@@ -163,6 +182,7 @@ done_without sysctl core_pattern
 done_without filter keyring packets personality lease
 [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || inject
 done_without propagation late_mount
+done_without scope call_abstract
 done_without places see_ssh see_other see_keys
 done_without environment see_password
 done_without processes see_process kill_process
