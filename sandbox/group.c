@@ -201,6 +201,14 @@ static bool set_frozen(const struct group *g, bool frozen)
                  : write_word(g->v1, "freezer.state", frozen ? "FROZEN" : "THAWED");
 }
 
+void group_wake(const struct group *g)
+{
+    if (g->v2)
+        write_word(g->v2, "cgroup.freeze", "0");
+    if (g->v1)
+        write_word(g->v1, "freezer.state", "THAWED");
+}
+
 static bool is_frozen(const struct group *g)
 {
     char text[256] = "", path[PATH_MAX];

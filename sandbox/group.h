@@ -21,6 +21,7 @@ struct group {
 /* Makes the keeper's, as far as that can be done, and takes away those of keepers that were killed. */
 void group_make(const char *name, struct group *ret);
 void group_enter(const struct group *g);  /* the calling process, which may have been forked: no memory is allocated */
+void group_wake(const struct group *g);   /* whoever has frozen it: in a user namespace a box can freeze itself */
 void group_remove(struct group *g);       /* it must be empty; frees */
 
 /* Of a box that runs. -ENOENT ERROR_FAILED: it has none. */

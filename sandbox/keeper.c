@@ -31,6 +31,7 @@
 
 #define READY_MS 30000
 #define SETTLE_MS 500
+#define WAKE_MS 100
 #define EXEC_WAITING 64
 
 /* In the box's first process, and in bwrap's arguments. */
@@ -336,7 +337,8 @@ static bool ends_within(int pidfd, int timeout_ms)
     return n > 0;
 }
 
-/* A pid namespace's first process ends last: the kernel has it wait for all others. */
+/* A pid namespace's first process ends last: the kernel has it wait for all others. What is frozen by cgroup v1 does
+ * not even die of KILL. */
 static void end_box(struct keeper *k, bool gently)
 {
     if (gently) {
@@ -345,7 +347,8 @@ static void end_box(struct keeper *k, bool gently)
     }
     tell_init(k, SIGKILL);
     if (k->init_fd >= 0)
-        ends_within(k->init_fd, -1);
+        while (!ends_within(k->init_fd, WAKE_MS))
+            group_wake(&k->group);
     else if (k->bwrap > 0)
         kill(k->bwrap, SIGKILL);
     while (k->bwrap > 0 && waitpid(k->bwrap, NULL, 0) < 0 && errno == EINTR)
@@ -365,7 +368,20 @@ static void release(struct keeper *k)
         mem_closep(fds[i]);
 }
 
-int keeper_run(const struct keeper_config *c, struct error *e)
+/* Something that was to be hidden, or shown, was gone before bwrap came to it. */
+static bool has_vanished(const struct keeper *k)
+{
+    struct host now = { 0 };
+    if (host_look(k->config->home, k->config->hidden, &now, NULL) < 0)
+        return false;
+    bool vanished = memcmp(now.configuration, k->host.configuration, sizeof(now.configuration)) != 0;
+    for (size_t i = 0; i < k->host.hidden_files.count; i++)
+        vanished |= !words_has(&now.hidden_files, k->host.hidden_files.items[i]);
+    host_release(&now);
+    return vanished;
+}
+
+static int run(const struct keeper_config *c, bool *ret_vanished, struct error *e)
 {
     struct keeper k = { .config = c,
                         .policy = *c->policy,
@@ -402,7 +418,15 @@ int keeper_run(const struct keeper_config *c, struct error *e)
         reconcile_logins(&k);
     } else {
         end_box(&k, false);
+        *ret_vanished = r == -EIO && has_vanished(&k);
     }
     release(&k);
     return r;
+}
+
+int keeper_run(const struct keeper_config *c, struct error *e)
+{
+    bool vanished = false;
+    int r = run(c, &vanished, e);
+    return vanished ? run(c, &vanished, e) : r;
 }
