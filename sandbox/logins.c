@@ -6,6 +6,7 @@
 #include "index/base/log.h"
 #include "index/base/mem.h"
 #include "sandbox/credentials.h"
+#include "sandbox/weaken.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +99,10 @@ static int open_box(int home, const char *path, struct side *s, struct error *e)
     if (mkdirat(home, parent, 0700) < 0 && errno != EEXIST)
         return error_set(e, ERROR_FAILED, -errno, "make %s", parent);
     s->directory = fd_open_beneath(home, parent, O_RDONLY | O_DIRECTORY, 0);
+#ifdef AGBOX_FAULT
+    if (weaken_is("links"))
+        s->directory = openat(home, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+#endif
     if (s->directory < 0)
         return error_set(e, ERROR_FAILED, s->directory, "open %s", parent);
     s->name = slash + 1;

@@ -14,6 +14,7 @@
  *     propagation  what the host mounts later is seen
  *     scope        the host's abstract sockets are reached
  *     environment  that of whoever started bwrap
+ *     links        the host follows those of a box to its logins
  *     places       the whole host is seen, at /run/host
  */
 

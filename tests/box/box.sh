@@ -61,6 +61,17 @@ expect_state a demo mounted
 [ "$(keeper)" != "$first" ] || fail "the box was not stopped"
 end_outside
 
+# What is to be hidden from the box goes before it is: the keeper looks once more.
+home="$WORK/node/a/home"
+mkdir -p "$home/.local" "$WORK/vanish"
+mkfifo "$home/.local/pipe"
+printf '#!/bin/sh\nrm -f "%s"\nexec %s "$@"\n' "$home/.local/pipe" "$(command -v bwrap)" >"$WORK/vanish/bwrap"
+chmod 755 "$WORK/vanish/bwrap"
+on a ag-box park demo
+on a env PATH="$WORK/vanish:$PATH" ag-box up demo
+expect_missing "$home/.local/pipe"
+box_is a demo running
+
 # The keeper's death is the box's; the next up starts it.
 pid=$(keeper)
 kill -KILL "$pid"

@@ -25,7 +25,7 @@ on a sh -c 'echo "-----BEGIN OPENSSH PRIVATE KEY-----" >/etc/agbox-test/readable
     mkdir -m 700 /etc/agbox-test/locked; echo secret >/etc/agbox-test/locked/file; chmod 755 /etc/agbox-test
     chmod 644 /etc/agbox-test/readable; chmod 600 /etc/agbox-test/mine'
 home="$WORK/node/a/home"
-mkdir -p "$home/.ssh" "$home/.local/share" "$WORK/other"
+mkdir -p "$home/.ssh" "$home/.local/share" "$home/.codex" "$home/.grok" "$WORK/other" "$WORK/victim"
 echo key >"$home/.ssh/id"
 echo other >"$WORK/other/file"
 python3 -c 'import socket, sys, time
@@ -111,6 +111,42 @@ kill_process() {
     inside kill "$victim" || return # who has this number in there, if anybody
     wait "$victim" || true
 }
+# The host's login comes from, or goes to, where a link of the box leads. Grok's, which follows, says when it is done.
+login() { # HOURS TOKEN
+    jq -nc --arg refresh "$2" --argjson at $(($(date +%s) + 3600 * $1)) '{tokens: {account_id: "me", refresh_token: $refresh,
+        access_token: ("h." + ({exp: $at, sub: "me"} | tojson | @base64 | gsub("\\+"; "-") | gsub("/"; "_") | gsub("="; "")) + ".s")}}'
+}
+token() { jq -r .tokens.refresh_token "$1"; }
+exchange() { # HOURS: the victim's; the host's has two
+    local until=$((SECONDS + 30)) stamp
+    login "$1" victim >"$WORK/victim/auth.json"
+    inside sh -c "rm -rf ~/.codex; ln -s '$WORK/victim' ~/.codex"
+    login 2 host >"$home/.codex/auth.json"
+    exchanges=$((${exchanges:-0} + 1))
+    stamp="stamp-$exchanges-"
+    jq -nc --arg key "$stamp" --argjson at $(($(date +%s) + 60 * exchanges)) '{me: {key: $key, user_id: "me", expires_at: $at}}' \
+        >"$home/.grok/auth.json"
+    until inside grep -qs "$stamp" /root/.grok/auth.json; do
+        ((SECONDS < until)) || return 125
+        sleep 0.05
+    done
+}
+read_login() { exchange 3 && [ "$(token "$home/.codex/auth.json")" = victim ]; }
+write_login() { exchange 1 && [ "$(token "$WORK/victim/auth.json")" = host ]; }
+
+# What tmux in the box tells whoever is attached to become. CLIENT...: how one attaches.
+become() {
+    local client
+    rm -f "$WORK/outside"
+    mkfifo "$WORK/keys"
+    on a script -qec "$*" /dev/null <>"$WORK/keys" >/dev/null &
+    until client=$(inside tmux -S /run/box/demo/tmux.sock list-clients -F '#{client_name}') && [ -n "$client" ]; do sleep 0.01; done
+    inside tmux -S /run/box/demo/tmux.sock detach-client -t "$client" -E "touch '$WORK/outside'"
+    wait $! || true
+    rm "$WORK/keys"
+    [ -e "$WORK/outside" ]
+}
+become_something() { become ag-box attach demo; }
 own_proc() { inside unshare --user --map-root-user --mount --pid --fork --mount-proc true; }
 
 refused() {
@@ -135,7 +171,7 @@ done_without() {
 box_without ""
 inside true
 refused write_etc write_usr write_root remount make_device set_name read_shadow read_key read_mine read_locked \
-    read_replaced read_later call_agent see_process kill_process \
+    read_replaced read_later call_agent see_process kill_process read_login write_login become_something \
     core_pattern keyring packets personality late_mount lease see_ssh see_other see_keys see_password own_proc
 [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 0 ] || refused inject
 
@@ -160,6 +196,7 @@ inside /usr/bin/python3 -c 'import os; os.setgid(1000); os.setuid(1000); open("/
 inside sleep 600.25 || true &
 running=$!
 while ! pid=$(pgrep -xf "sleep 600.25"); do sleep 0.01; done
+become "tmux -S /proc/$pid/root/run/box/demo/tmux.sock attach" || fail "a client of the host's own is not told either: it shows nothing"
 grep -q "/ag-box-demo\." "/proc/$pid/cgroup" || fail "exec is not in the box's control group"
 on a nsenter --mount --pid --target "$pid" sleep 600.5 || true &
 while ! entered=$(pgrep -xf "sleep 600.5"); do sleep 0.01; done
@@ -185,6 +222,7 @@ done_without propagation late_mount
 done_without scope call_abstract
 done_without places see_ssh see_other see_keys
 done_without environment see_password
+done_without links read_login write_login
 done_without processes see_process kill_process
 server=$(inside tmux -S /run/box/demo/tmux.sock display-message -p '#{pid}') # no kernel ends it with the box
 on a ag-box status --json demo >"$WORK/status"
@@ -197,8 +235,22 @@ while [ -d "/proc/$server" ]; do sleep 0.01; done
 box_without ""
 inside unshare --user --map-root-user --mount --cgroup sh -c 'mount -t cgroup2 none /tmp && mkdir -p /tmp/one/two' ||
     echo "no control groups can be made in here"
+
+# A box that has frozen itself ends all the same. (v1's frozen processes would outlive even the test.)
+groups="ag-box-demo.$(stat -Lc %i /proc/self/ns/pid)"
+_at_exit+=('for state in /sys/fs/cgroup/freezer/"$groups".*/freezer.state; do [ ! -e "$state" ] || echo THAWED >"$state"; done')
+inside sh -c 'sleep 600.125 & unshare --user --map-root-user --mount --cgroup sh -c "
+    mount -t cgroup -o freezer none /tmp && echo FROZEN >/tmp/freezer.state ||
+    mount -t cgroup2 none /tmp && echo 1 >/tmp/cgroup.freeze"' &
+frozen=$!
+until grep -qs FROZEN /sys/fs/cgroup/freezer/"$groups".*/freezer.state ||
+    grep -qsx "frozen 1" /sys/fs/cgroup/{,unified/}"$groups".*/cgroup.events || ! kill -0 $frozen 2>/dev/null; do
+    sleep 0.01
+done
 on a ag-box park demo
-left=$(find /sys/fs/cgroup -type d -name "ag-box-demo.$(stat -Lc %i /proc/self/ns/pid).*")
+wait $frozen || true
+! pgrep -xf "sleep 600.125" || fail "a frozen box has survived its park"
+left=$(find /sys/fs/cgroup -type d -name "$groups.*")
 [ -z "$left" ] || fail "left: $left"
 on a ag-box park other
 for place in etc usr; do on a umount -l "/$place"; done
