@@ -134,6 +134,16 @@ static void add_hidden(const struct policy *p, struct words *w)
                           NULL);
 }
 
+/* What leads there is made like other directories: of itself bwrap makes it root's alone. */
+static void add_project(const struct policy *p, struct words *w)
+{
+    _cleanup_free_ char *parent = mem_strdup(p->project);
+    *strrchr(parent, '/') = '\0';
+    if (parent[0])
+        words_add_all(w, "--perms", "0755", "--dir", parent, NULL);
+    words_add_all(w, "--bind", p->project_from, p->project, "--remount-ro", "/", NULL);
+}
+
 static void add_init(const struct policy *p, struct words *w)
 {
     words_add_all(w, "--chdir", "/", "--", PLACES_INIT, "--listen", NULL);
@@ -155,7 +165,7 @@ int policy_argv(const struct policy *p, struct words *ret, struct error *e)
     add_private(ret);
     add_own(p, ret);
     add_hidden(p, ret);
-    words_add_all(ret, "--bind", p->project_from, p->project, "--remount-ro", "/", NULL);
+    add_project(p, ret);
     add_init(p, ret);
     return 0;
 }
