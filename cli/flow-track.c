@@ -132,6 +132,7 @@ static int commit(struct stack *s, struct lease *l, const struct saved *saved, c
 
 static void tell(struct stack *s, const struct saved *saved)
 {
+    _cleanup_free_ char *git = project_git_outside(s->record.path);
     char id[SNAPSHOT_ID_TEXT];
     snapshot_id_text(&saved->id, id);
     ui_field_text(s->ui, "snapshot", id);
@@ -145,6 +146,11 @@ static void tell(struct stack *s, const struct saved *saved)
         ui_line(s->ui, "left out: %llu sockets", (unsigned long long)saved->sockets);
     if (saved->pinned)
         ui_line(s->ui, "pinned to %s: an .auth-secret stays on its node", s->config->node);
+    if (git)
+        ui_warn(s->ui,
+                "git finds no repository in the box: .git leads to %s, outside of the project; track a directory that "
+                "has both",
+                git);
 }
 
 int flow_track(struct stack *s, const char *path, bool sessions, struct error *e)

@@ -102,6 +102,37 @@ int project_resolve(struct stack *s, const char *dir, char **ret, struct error *
     return 0;
 }
 
+#define GIT_FILE_MAX 8192
+#define GIT_FILE_BEGIN "gitdir: "
+
+/* A worktree and a submodule have a file there that names the directory, absolute or from the project. */
+static char *git_directory(const char *project)
+{
+    _cleanup_free_ char *path = mem_printf("%s/.git", project);
+    _cleanup_(buf_release) struct buf text = { 0 };
+    struct stat st;
+    if (lstat(path, &st) < 0 || S_ISDIR(st.st_mode))
+        return NULL;
+    if (S_ISLNK(st.st_mode))
+        return resolve(path);
+    if (!S_ISREG(st.st_mode) || fd_read_file(AT_FDCWD, path, GIT_FILE_MAX, &text, NULL) < 0)
+        return NULL;
+    char *line = (char *)buf_string(&text);
+    line[strcspn(line, "\n")] = '\0';
+    size_t begin = strlen(GIT_FILE_BEGIN);
+    if (strncmp(line, GIT_FILE_BEGIN, begin) != 0)
+        return NULL;
+    _cleanup_free_ char *at =
+        line[begin] == '/' ? mem_strdup(line + begin) : mem_printf("%s/%s", project, line + begin);
+    return resolve(at);
+}
+
+char *project_git_outside(const char *project)
+{
+    _cleanup_free_ char *at = git_directory(project);
+    return at && !covers(project, at) ? mem_steal(at) : NULL;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -11,6 +11,9 @@
  * not a directory, a mount point, mounts below it, one of our own directories or store, or above or below one.
  */
 int project_resolve(struct stack *s, const char *dir, char **ret, struct error *e);
+/* The directory that the project's .git only leads to, where that is none of the project's: malloc'd, else NULL. Without
+ * links in it, as far as it is there; `..` stays where it is not. */
+char *project_git_outside(const char *project);
 /* -EINVAL ERROR_USAGE: path is one of our own directories (state, configuration, run, a store that is one), or above or
  * below one. It need not exist. */
 int project_refuse_own(struct stack *s, const char *path, struct error *e);

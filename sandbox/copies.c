@@ -47,9 +47,12 @@ static int copy(const char *from, int to, const char *name, struct error *e)
 /* In the box's /etc, around what the host has there. Git passes over what it includes and is not there. */
 static int make_gitconfig(int etc, int copies, const struct host *h, struct error *e)
 {
-    /* Rule O9: inode numbers and ctimes of files change when they are first written, and git would read all again. */
+    /* Rule O9: inode numbers and ctimes of files change when they are first written, and git would read all again.
+     * Owners are numbers that travel, and all in a box is its root's anyway: git's question whose a repository is says
+     * nothing there. */
     static const char text[] = "[include]\n\tpath = " GITCONFIG_HOST "\n"
                                "[core]\n\tcheckStat = minimal\n\ttrustctime = false\n"
+                               "[safe]\n\tdirectory = *\n"
                                "[include]\n\tpath = " PLACES_COPIES "/" GITCONFIG_USER "\n";
     _cleanup_free_ char *user = mem_printf("%s/.gitconfig", h->home);
     int r = copy(user, copies, GITCONFIG_USER, e);

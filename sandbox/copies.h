@@ -11,7 +11,7 @@
  *     claude/CLAUDE.md, claude/settings.json
  *
  * And in its /etc (sandbox/etc) gitconfig, which includes the host's (gitconfig.host beside it), what an overlay needs (rule
- * O9), and the user's; and a file in profile.d (sandbox/environment). No secrets are among them. Files that the host has not
+ * O9), that whoever owns a repository does not matter, and the user's; and a file in profile.d (sandbox/environment). No secrets are among them. Files that the host has not
  * are not there. Each file is replaced whole.
  */
 
