@@ -317,12 +317,16 @@ static const struct kind {
     { "hold", dump_hold }, { "condemned", dump_condemned }, { "fork", dump_fork },
 };
 
-/* Cuts "box/NAME/KIND[/ID]" and remembers box and id. NULL: no such kind. */
+/* Cuts "box/NAME/KIND[/ID]" or "globals/KIND[/ID]" and remembers box and id. NULL: no such kind. */
 static const struct kind *parse_key(struct object *o, struct error *e)
 {
     char kind[16] = "", name[64] = "";
     int end = 0;
-    if (sscanf(o->key, "box/%63[^/]/%15[^/]%n", name, kind, &end) < 2 || !text_is_name(name))
+    int got = sscanf(o->key, "box/%63[^/]/%15[^/]%n", name, kind, &end);
+    bool of_box = got == 2 && text_is_name(name);
+    if (!of_box && sscanf(o->key, TEXT_GLOBALS "/%15[^/]%n", kind, &end) == 1)
+        snprintf(name, sizeof(name), TEXT_GLOBALS);
+    else if (!of_box)
         return error_say(e, ERROR_USAGE, -EINVAL, "'%s' is no object's key", o->key), NULL;
     o->id = o->key + end + (o->key[end] == '/');
     snprintf(o->stack->name, sizeof(o->stack->name), "%s", name);

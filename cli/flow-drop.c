@@ -108,7 +108,7 @@ static int remove_attempt(struct stack *s, struct error *e)
     }
     inventory_release(&v);
     writer_text(&s->record.writer, writer);
-    snprintf(prefix, sizeof(prefix), "box/%s/pack/%s/", s->name, writer);
+    store_box_key(prefix, s->name, "pack/%s/", writer);
     if (r == 0)
         r = removal_below(s->store, prefix, e);
     return r < 0 ? r : hold_remove(s->store, s->name, &s->record.writer, e);

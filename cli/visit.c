@@ -87,7 +87,7 @@ static int parse_record(char *text, struct visit *v)
         fields[i] = text;
         text = end + 1;
     }
-    if (strcmp(fields[0], RECORD_VERSION) != 0 || !text_is_name(fields[1]) || writer_parse(fields[2], &v->writer) < 0 ||
+    if (strcmp(fields[0], RECORD_VERSION) != 0 || !text_is_box(fields[1]) || writer_parse(fields[2], &v->writer) < 0 ||
         snapshots_parse_id(fields[3], &v->snapshot) < 0)
         return -EBADMSG;
     snprintf(v->box, sizeof(v->box), "%s", fields[1]);

@@ -81,13 +81,13 @@ void snapshot_encode(const struct snapshot *s, struct buf *to)
     put_frames(to, &s->access);
 }
 
-static void get_name(struct wire *w, char to[64])
+static void get_name(struct wire *w, bool (*valid)(const char *), char to[64])
 {
     struct bytes name = wire_string(w, 63);
     if (name.len > 0)
         memcpy(to, name.data, name.len);
     to[name.len] = '\0';
-    if (memchr(to, '\0', name.len) || (!text_is_name(to) && strcmp(to, "globals") != 0))
+    if (memchr(to, '\0', name.len) || !valid(to))
         w->bad = true;
 }
 
@@ -96,8 +96,8 @@ static void get_head(struct wire *w, struct snapshot *s)
     wire_copy(w, s->id.b, sizeof(s->id.b));
     wire_copy(w, s->parent.b, sizeof(s->parent.b));
     wire_copy(w, s->incarnation, sizeof(s->incarnation));
-    get_name(w, s->box);
-    get_name(w, s->node);
+    get_name(w, text_is_box, s->box);
+    get_name(w, text_is_name, s->node);
     s->epoch = wire_varint(w);
     s->time_ns = wire_signed(w);
     s->files = wire_varint(w);

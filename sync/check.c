@@ -351,7 +351,7 @@ static void check_names(struct check *c)
             tell(c, key, "the snapshot that it holds is gone", NULL, 0);
     }
     for (size_t i = 0; i < v->fork_count; i++) {
-        snprintf(key, sizeof(key), "box/%s/fork/%s", c->config->seal.box, v->forks[i].name);
+        store_box_key(key, c->config->seal.box, "fork/%s", v->forks[i].name);
         if (v->forks[i].damaged)
             tell(c, key, "it is damaged", NULL, 0);
         else if (!inventory_find_snapshot(v, &v->forks[i].snapshot))

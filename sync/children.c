@@ -37,7 +37,7 @@ int children_open(struct store *s, const struct seal_context *c, const char *kin
     char key[STORE_KEY_MAX];
     _cleanup_(buf_release) struct buf sealed = { 0 };
     *ret_info = (struct store_info){ 0 };
-    snprintf(key, sizeof(key), "box/%s/%s/%s", c->box, kind, name);
+    store_box_key(key, c->box, "%s/%s", kind, name);
     int r = store_get(s, key, 0, 0, CHILD_MAX, &sealed, ret_info, e);
     if (r < 0 && r != -EFBIG)
         return r;
@@ -49,7 +49,7 @@ int children_list(struct store *s, const struct seal_context *c, const char *kin
 {
     char prefix[STORE_KEY_MAX];
     _cleanup_(names_release) struct names names = { 0 };
-    names.skip = (size_t)snprintf(prefix, sizeof(prefix), "box/%s/%s/", c->box, kind);
+    names.skip = store_box_key(prefix, c->box, "%s/", kind);
     int r = store_list(s, prefix, add, &names, e);
     if (r < 0)
         return r;

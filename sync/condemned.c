@@ -150,7 +150,7 @@ int condemned_decode(struct bytes b, struct condemned *ret, struct error *e)
 
 static void condemned_key(const char *box, const char *id, char to[STORE_KEY_MAX])
 {
-    snprintf(to, STORE_KEY_MAX, "box/%s/condemned/%s", box, id);
+    store_box_key(to, box, "condemned/%s", id);
 }
 
 int condemned_get(struct store *s, const struct seal_context *k, const char *id, struct condemned *ret, struct error *e)

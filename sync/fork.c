@@ -57,7 +57,7 @@ int fork_name_parse(const char *name, struct fork *ret)
 
 static void fork_key(const char *box, const char *name, char to[STORE_KEY_MAX])
 {
-    snprintf(to, STORE_KEY_MAX, "box/%s/fork/%s", box, name);
+    store_box_key(to, box, "fork/%s", name);
 }
 
 void fork_encode_body(const struct fork *f, struct buf *to)
@@ -114,8 +114,10 @@ static int get(struct store *s, const struct seal_context *c, const char *name, 
     struct fork f;
     struct store_info info;
     _cleanup_(buf_release) struct buf body = { 0 };
+    char key[STORE_KEY_MAX];
+    fork_key(c->box, name, key);
     if (fork_name_parse(name, &f) < 0)
-        return error_say(e, ERROR_DAMAGED, -EBADMSG, "box/%s/fork/%s: not a fork's name", c->box, name);
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "%s: not a fork's name", key);
     int r = children_open(s, c, "fork", SEAL_FORK, name, &body, &info, e);
     if (r < 0)
         return r;
@@ -239,7 +241,7 @@ int fork_verify(struct store *s, const struct seal_context *c, const struct head
 {
     _cleanup_(condemned_release) struct condemned condemned = { 0 };
     char prefix[STORE_KEY_MAX];
-    struct verifying v = { packs, count, (size_t)snprintf(prefix, sizeof(prefix), "box/%s/pack/", c->box) };
+    struct verifying v = { packs, count, store_box_key(prefix, c->box, "pack/") };
     if (count == 0)
         return 0;
     qsort(packs, count, sizeof(*packs), by_name);

@@ -51,7 +51,7 @@ void head_copy(const struct head *from, struct head *to)
 
 void head_key(const char *box, char to[STORE_KEY_MAX])
 {
-    snprintf(to, STORE_KEY_MAX, "box/%s/head", box);
+    store_box_key(to, box, "head");
 }
 
 bool head_expired(const struct head *h)
@@ -215,7 +215,7 @@ static void read_unknown(json_t *o, struct head *h)
 
 static int read_all(const json_t *o, struct head *h)
 {
-    if (fields_text(o, "box", h->box, sizeof(h->box)) < 0 || !text_is_name(h->box) ||
+    if (fields_text(o, "box", h->box, sizeof(h->box)) < 0 || !text_is_box(h->box) ||
         fields_hex(o, "incarnation", h->incarnation, sizeof(h->incarnation)) < 0 ||
         fields_number(o, "epoch", FIELDS_NUMBER_MAX, &h->epoch) < 0 || h->epoch == 0 ||
         fields_number(o, "seq", FIELDS_NUMBER_MAX, &h->seq) < 0 || h->seq == 0 || read_state(o, &h->state) < 0)

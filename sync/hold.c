@@ -23,7 +23,7 @@ void hold_key(const char *box, const struct writer *w, char to[STORE_KEY_MAX])
 {
     char text[WRITER_TEXT];
     writer_text(w, text);
-    snprintf(to, STORE_KEY_MAX, "box/%s/hold/%s", box, text);
+    store_box_key(to, box, "hold/%s", text);
 }
 
 void hold_encode_body(const struct hold *h, struct buf *to)
@@ -83,8 +83,10 @@ static int get(struct store *s, const struct seal_context *c, const char *name, 
     struct writer w;
     struct store_info info;
     _cleanup_(buf_release) struct buf body = { 0 };
+    char key[STORE_KEY_MAX];
+    store_box_key(key, c->box, "hold/%s", name);
     if (writer_parse(name, &w) < 0)
-        return error_say(e, ERROR_DAMAGED, -EBADMSG, "box/%s/hold/%s: not a hold's name", c->box, name);
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "%s: not a hold's name", key);
     int r = children_open(s, c, "hold", SEAL_HOLD, name, &body, &info, e);
     if (r < 0)
         return r;

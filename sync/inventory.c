@@ -79,7 +79,7 @@ static int by_name(const void *a, const void *b)
 int inventory_list_snapshots(struct inventory *v, struct store *s, const char *box, struct error *e)
 {
     char prefix[STORE_KEY_MAX];
-    struct listing l = { v, (size_t)snprintf(prefix, sizeof(prefix), "box/%s/snap/", box), 0 };
+    struct listing l = { v, store_box_key(prefix, box, "snap/"), 0 };
     int r = store_list(s, prefix, add_snapshot, &l, e);
     if (r == 0 && v->snapshot_count)
         qsort(v->snapshots, v->snapshot_count, sizeof(*v->snapshots), by_time);
@@ -89,7 +89,7 @@ int inventory_list_snapshots(struct inventory *v, struct store *s, const char *b
 int inventory_list_packs(struct inventory *v, struct store *s, const char *box, struct error *e)
 {
     char prefix[STORE_KEY_MAX];
-    struct listing l = { v, (size_t)snprintf(prefix, sizeof(prefix), "box/%s/pack/", box), 0 };
+    struct listing l = { v, store_box_key(prefix, box, "pack/"), 0 };
     int r = store_list(s, prefix, add_pack, &l, e);
     if (r == 0 && v->pack_count) /* the order of keys is that of names; a store that differs is put right */
         qsort(v->packs, v->pack_count, sizeof(*v->packs), by_name);

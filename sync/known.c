@@ -170,7 +170,7 @@ int known_verify(struct known *k, struct store *s, const char *box, struct snaps
     char prefix[STORE_KEY_MAX], writer[WRITER_TEXT];
     size_t count = 0;
     writer_text(&k->writer, writer);
-    snprintf(prefix, sizeof(prefix), "box/%.255s/pack/%s/", box, writer);
+    store_box_key(prefix, box, "pack/%s/", writer);
     int r = HASH_COUNT(k->relied) > 0 ? store_list(s, prefix, see, k, e) : 0;
     if (r < 0)
         return r;

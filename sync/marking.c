@@ -26,8 +26,9 @@ void marking_release(struct marking *m)
 
 static int refuse(const struct run *r, const char *what, const char *name, struct error *e)
 {
-    error_say(e, ERROR_DAMAGED, -EBADMSG, "box/%s/%s/%s is damaged: what it needs is not known, so nothing is pruned",
-              r->config->seal.box, what, name);
+    char key[STORE_KEY_MAX];
+    store_box_key(key, r->config->seal.box, "%s/%s", what, name);
+    error_say(e, ERROR_DAMAGED, -EBADMSG, "%s is damaged: what it needs is not known, so nothing is pruned", key);
     return error_hint(e, "ag-box check %s says more", r->config->seal.box), -EBADMSG;
 }
 

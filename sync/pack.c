@@ -21,7 +21,7 @@ void pack_key(const char *box, const struct pack_name *p, char to[STORE_KEY_MAX]
 {
     char name[PACK_TEXT];
     pack_text(p, name);
-    snprintf(to, STORE_KEY_MAX, "box/%.255s/pack/%s", box, name);
+    store_box_key(to, box, "pack/%s", name);
 }
 
 static void frame_name(const struct locator *l, enum frame_kind kind, uint8_t to[FRAME_NAME])

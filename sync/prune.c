@@ -162,7 +162,7 @@ static int remove_old_lists(struct prune *p, struct error *e)
 {
     char prefix[STORE_KEY_MAX];
     _cleanup_free_ char(*keys)[STORE_KEY_MAX] = mem_new(REMOVAL_BATCH, sizeof(*keys));
-    struct old_lists l = { p, (size_t)snprintf(prefix, sizeof(prefix), "box/%s/condemned/", box_of(p)), keys, 0 };
+    struct old_lists l = { p, store_box_key(prefix, box_of(p), "condemned/"), keys, 0 };
     int r = store_list(p->lease->store, prefix, note_list, &l, e);
     if (r == 0)
         r = remove_batch(p, keys, l.count, e);

@@ -87,9 +87,9 @@ int removal_of_box(struct store *s, const char *box, int64_t before_ns, size_t *
     _cleanup_free_ char(*keys)[STORE_KEY_MAX] = mem_new(REMOVAL_BATCH, sizeof(*keys));
     struct sweep w = { .store = s, .before_ns = before_ns, .head = head, .keys = keys };
     int r = 0;
-    snprintf(head, sizeof(head), "box/%s/head", box);
+    store_box_key(head, box, "head");
     for (size_t i = 0; r == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
-        snprintf(prefix, sizeof(prefix), "box/%s/%s", box, parts[i]);
+        store_box_key(prefix, box, "%s", parts[i]);
         r = sweep(&w, prefix, e);
     }
     if (r == 0)

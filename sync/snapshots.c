@@ -16,7 +16,7 @@ void snapshots_key(const char *box, const struct snapshot_id *id, char to[STORE_
 {
     char text[SNAPSHOT_ID_TEXT];
     snapshot_id_text(id, text);
-    snprintf(to, STORE_KEY_MAX, "box/%s/snap/%s", box, text);
+    store_box_key(to, box, "snap/%s", text);
 }
 
 void snapshots_new_id(struct snapshot_id *ret)
@@ -103,7 +103,7 @@ static int add_listed(void *arg, const char *key, const struct store_info *info,
 int snapshots_list(struct store *s, const char *box, struct snapshot_id **ret, size_t *ret_count, struct error *e)
 {
     char prefix[STORE_KEY_MAX];
-    struct listing l = { .skip = (size_t)snprintf(prefix, sizeof(prefix), "box/%s/snap/", box) };
+    struct listing l = { .skip = store_box_key(prefix, box, "snap/") };
     int r = store_list(s, prefix, add_listed, &l, e);
     if (r < 0) {
         free(l.ids);

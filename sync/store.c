@@ -4,11 +4,14 @@
 #include "index/base/clock.h"
 #include "index/base/crash.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 #include "index/base/trace.h"
 #include "sync/store-file.h"
 #include "sync/store-s3.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What a key is for, so that tests can end the process around requests of one kind. */
@@ -33,6 +36,17 @@ bool store_key_valid(const char *key)
     return !first;
 }
 
+size_t store_box_key(char to[STORE_KEY_MAX], const char *box, const char *fmt, ...)
+{
+    const char *above = strcmp(box, TEXT_GLOBALS) == 0 ? "" : "box/";
+    int n = snprintf(to, STORE_KEY_MAX, "%s%s/", above, box);
+    va_list args;
+    va_start(args, fmt);
+    int more = vsnprintf(to + n, STORE_KEY_MAX - (size_t)n, fmt, args);
+    va_end(args);
+    return (size_t)n + (size_t)more;
+}
+
 /* "", or the beginning of a valid key. */
 static bool prefix_valid(const char *prefix)
 {
@@ -48,8 +62,8 @@ static enum key_kind key_kind(const char *key)
 {
     static const char *const names[] = { "config", "head", "pack", "snap", "hold", "fork", "condemned" };
     const char *part = key;
-    if (strncmp(key, "globals/", 8) == 0)
-        part = key + 8;
+    if (strncmp(key, TEXT_GLOBALS "/", sizeof(TEXT_GLOBALS)) == 0)
+        part = key + sizeof(TEXT_GLOBALS);
     else if (strncmp(key, "box/", 4) == 0)
         part = key + 4 + strcspn(key + 4, "/");
     part += *part == '/';

@@ -95,6 +95,9 @@ void store_closep(struct store **s);
 void store_cancel(struct store *s);
 void store_resume(struct store *s);
 bool store_key_valid(const char *key);
+/* The key of an object of a box: "box/NAME/", of TEXT_GLOBALS "globals/", and what is formatted. Returns its length. */
+size_t store_box_key(char to[STORE_KEY_MAX], const char *box, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A hint, once a store: so many requests at a time will soon be made. Where that takes connections they are opened in
  * the background; nothing is asked on them. */
 void store_expect(struct store *s, unsigned requests);

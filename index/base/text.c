@@ -214,7 +214,12 @@ bool text_is_name(const char *s)
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t len = strlen(s);
     return len >= 1 && len <= 63 && strspn(s, letters) == len && !strchr("._-", s[0]) && !strstr(s, "..") &&
-           strcmp(s, "globals") != 0;
+           strcmp(s, TEXT_GLOBALS) != 0;
+}
+
+bool text_is_box(const char *s)
+{
+    return text_is_name(s) || strcmp(s, TEXT_GLOBALS) == 0;
 }
 
 int64_t text_parse_time(const char *text)

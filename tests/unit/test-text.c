@@ -154,6 +154,8 @@ static void names_are_what_the_interface_allows(void **state)
         assert_true(text_is_name(good[i]));
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_false(text_is_name(bad[i]));
+    assert_true(text_is_box("globals") && text_is_box("a"));
+    assert_false(text_is_box("globals/a"));
 }
 
 /* RFC 4648, section 10. */
