@@ -329,6 +329,18 @@ int copy_entry(struct copy *c, const char *from, const char *to, struct error *e
     return r < 0 && r != -EEXIST ? (error_prefix(e, "copy %s", from), r) : r;
 }
 
+int copy_same_content(int a_directory, const char *a, int b_directory, const char *b, bool *ret, struct error *e)
+{
+    _cleanup_close_ int m = reach_file(a_directory, a), n = reach_file(b_directory, b);
+    if (m < 0 || n < 0)
+        return error_set(e, ERROR_FAILED, m < 0 ? m : n, "open");
+    _cleanup_free_ uint8_t *room = mem_new(2, PIECE);
+    int r = same_bytes(m, n, room, room + PIECE, e);
+    if (r >= 0)
+        *ret = r;
+    return r < 0 ? r : 0;
+}
+
 int copy_alike(int a_directory, const char *a, int b_directory, const char *b, bool *ret, struct error *e)
 {
     _cleanup_(attributes_release) struct attributes x = { 0 }, y = { 0 };
@@ -337,17 +349,6 @@ int copy_alike(int a_directory, const char *a, int b_directory, const char *b, b
         r = attributes_read(b_directory, b, &y, e);
     if (r < 0)
         return r;
-    bool alike = entry_same(&x.entry, &y.entry);
-    if (alike && x.entry.type == ENTRY_FILE) {
-        _cleanup_close_ int m = reach_file(a_directory, a), n = reach_file(b_directory, b);
-        if (m < 0 || n < 0)
-            return error_set(e, ERROR_FAILED, m < 0 ? m : n, "open");
-        _cleanup_free_ uint8_t *room = mem_new(2, PIECE);
-        r = same_bytes(m, n, room, room + PIECE, e);
-        if (r < 0)
-            return r;
-        alike = r;
-    }
-    *ret = alike;
-    return 0;
+    *ret = entry_same(&x.entry, &y.entry);
+    return *ret && x.entry.type == ENTRY_FILE ? copy_same_content(a_directory, a, b_directory, b, ret, e) : 0;
 }

@@ -30,5 +30,7 @@ void copy_freep(struct copy **c);
  */
 int copy_entry(struct copy *c, const char *from, const char *to, struct error *e);
 
+/* Whether two files hold the same bytes. */
+int copy_same_content(int a_directory, const char *a, int b_directory, const char *b, bool *ret, struct error *e);
 /* Whether two entries are alike: type, attributes, xattrs, content; of directories their own attributes alone. */
 int copy_alike(int a_directory, const char *a, int b_directory, const char *b, bool *ret, struct error *e);
