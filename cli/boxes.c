@@ -3,6 +3,7 @@
 
 #include "index/base/mem.h"
 #include "index/base/pool.h"
+#include "index/base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +16,15 @@ struct names {
     size_t count;
 };
 
+static void add(struct names *n, const char *name)
+{
+    if ((n->count & (n->count - 1)) == 0)
+        n->boxes = mem_grow(n->boxes, n->count ? 2 * n->count : 1, sizeof(*n->boxes));
+    struct store_box *b = &n->boxes[n->count++];
+    *b = (struct store_box){ 0 };
+    snprintf(b->name, sizeof(b->name), "%s", name);
+}
+
 static int add_name(void *arg, const char *name, struct error *e)
 {
     struct names *n = arg;
@@ -22,11 +32,7 @@ static int add_name(void *arg, const char *name, struct error *e)
         return 0;
     if (n->count == BOXES_MAX)
         return error_say(e, ERROR_DAMAGED, -EFBIG, "more than %d boxes", BOXES_MAX);
-    if ((n->count & (n->count - 1)) == 0)
-        n->boxes = mem_grow(n->boxes, n->count ? 2 * n->count : 1, sizeof(*n->boxes));
-    struct store_box *b = &n->boxes[n->count++];
-    *b = (struct store_box){ 0 };
-    snprintf(b->name, sizeof(b->name), "%s", name);
+    add(n, name);
     return 0;
 }
 
@@ -101,12 +107,14 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct store_box *)a)->name, ((const struct store_box *)b)->name);
 }
 
-int boxes_list(struct stack *s, bool snapshots, struct store_box **ret, size_t *ret_count, struct error *e)
+int boxes_list(struct stack *s, unsigned which, struct store_box **ret, size_t *ret_count, struct error *e)
 {
     struct names n = { 0 };
     int r = store_list_names(s->store, "box/", add_name, &n, e);
+    if (which & BOXES_GLOBALS)
+        add(&n, TEXT_GLOBALS);
     if (r == 0)
-        r = read_all(s, &n, snapshots, e);
+        r = read_all(s, &n, which & BOXES_SNAPSHOTS, e);
     if (r < 0) {
         boxes_free(n.boxes, n.count);
         return r;

@@ -20,6 +20,9 @@ struct store_box {
     struct error why;
 };
 
-/* In order of names; needs the stack's store. snapshots: the newest of each is read, too. */
-int boxes_list(struct stack *s, bool snapshots, struct store_box **ret, size_t *ret_count, struct error *e);
+enum { BOXES_SNAPSHOTS = 1, BOXES_GLOBALS = 2 };
+
+/* In order of names; needs the stack's store. which: BOXES_SNAPSHOTS: the newest of each is read, too; BOXES_GLOBALS:
+ * TEXT_GLOBALS is among them, once something was pushed. */
+int boxes_list(struct stack *s, unsigned which, struct store_box **ret, size_t *ret_count, struct error *e);
 void boxes_free(struct store_box *b, size_t count);

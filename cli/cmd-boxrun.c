@@ -32,7 +32,6 @@ static void say_ready(void *arg)
 static int keep(struct stack *s, struct error *e)
 {
     const struct config *c = s->config;
-    const char *home = getenv("HOME");
     _cleanup_free_ char *run = place_run(c, s->name), *init = NULL;
     _cleanup_free_ char *project =
         s->record.full ? mem_strdup(s->record.path) : place_in_run(c, s->name, "tree/project");
@@ -49,12 +48,9 @@ static int keep(struct stack *s, struct error *e)
                         .project_from = project,
                         .home_from = home_from,
                         .init = init };
-    struct keeper_config k = { .run = run,
-                               .policy = &p,
-                               .home = home && home[0] == '/' ? home : "/root",
-                               .hidden = &hidden,
-                               .grace_ms = GRACE_MS,
-                               .ready = say_ready };
+    struct keeper_config k = {
+        .run = run, .policy = &p, .home = config_home(), .hidden = &hidden, .grace_ms = GRACE_MS, .ready = say_ready
+    };
     return keeper_run(&k, e);
 }
 

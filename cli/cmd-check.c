@@ -95,6 +95,7 @@ static int parse_percent(const char *text, unsigned *ret, struct error *e)
 static int open_box(struct checking *k, const char *name, struct error *e)
 {
     struct cmd_context *c = k->context;
+    k->stack.admits_globals = true;
     int r = stack_open(&k->stack, c->config, c->ui, e);
     if (r == 0)
         r = stack_store(&k->stack, e);
@@ -146,7 +147,7 @@ static int check_all(struct cmd_context *c, json_t *boxes, json_t *findings, siz
     if (r == 0)
         r = stack_store(&s, e);
     if (r == 0)
-        r = boxes_list(&s, false, &all, &count, e);
+        r = boxes_list(&s, BOXES_GLOBALS, &all, &count, e);
     stack_close(&s);
     for (size_t i = 0; r == 0 && i < count; i++) {
         struct error why = { 0 };
@@ -185,7 +186,7 @@ const struct cmd cmd_check = {
     .arguments = "[NAME]",
     .details =
         "Opens every snapshot, page and table of contents, and looks for every pack. With --read-data all content,\n"
-        "or N% of the packs chosen at random, is read and hashed again.",
+        "or N% of the packs chosen at random, is read and hashed again. Without NAME: every box, and globals.",
     .arguments_max = 1,
     .options = { { "read-data", CMD_TEXT, CMD_OPTION(read_data), "[N%]", "read content, too" } },
     .run = run,

@@ -12,6 +12,7 @@ static int run(struct cmd_context *c, struct error *e)
         return error_say(e, ERROR_USAGE, -EINVAL, "--fork and --hold: one at a time");
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     struct flow_drop_options d = { .yes = o->yes, .force = o->force, .fork = o->fork, .hold = o->hold };
+    s.admits_globals = o->hold; /* a hold of theirs may be stale like any other; they themselves stay */
     int r = stack_for_box(&s, c->config, c->ui, c->arguments[0], true, e);
     return r < 0 ? r : flow_drop(&s, &d, e);
 }

@@ -79,7 +79,7 @@ static int list_boxes(struct cmd_context *c, struct stack *s, struct error *e)
 {
     struct store_box *all = NULL;
     size_t count = 0, damaged = count;
-    int r = boxes_list(s, true, &all, &count, e);
+    int r = boxes_list(s, BOXES_SNAPSHOTS, &all, &count, e);
     if (r < 0)
         return r;
     json_t *list = json_array();
@@ -280,6 +280,7 @@ static int list_one(struct cmd_context *c, struct stack *s, const char *name, st
 {
     struct listing l = { .context = c, .stack = s };
     _cleanup_(condemned_release) struct condemned condemned = { 0 };
+    s->admits_globals = true;
     int r = stack_peek(s, name, e);
     if (r == 0)
         r = strays_remove(s, NULL, e);

@@ -19,6 +19,7 @@ static int prune_one(struct cmd_context *c, const char *name, json_t *boxes, str
     struct retention_policy policy = RETENTION_DEFAULT;
     json_t *one = NULL;
     s.asks_config = c->argument_count == 1;
+    s.admits_globals = true;
     set(&policy.hourly, &o->keep_hourly);
     set(&policy.daily, &o->keep_daily);
     set(&policy.weekly, &o->keep_weekly);
@@ -74,7 +75,7 @@ static int run(struct cmd_context *c, struct error *e)
     if (r == 0)
         r = stack_store(&s, e);
     if (r == 0)
-        r = boxes_list(&s, false, &all, &count, e);
+        r = boxes_list(&s, BOXES_GLOBALS, &all, &count, e);
     stack_close(&s);
     if (r == 0)
         r = prune_all(c, all, count, boxes, e);
@@ -89,8 +90,9 @@ const struct cmd cmd_prune = {
     .summary = "delete snapshots that the policy does not keep, and what only they needed",
     .arguments = "[NAME]",
     .details =
-        "Without NAME: every box that nobody holds, or that is up here. What is found unneeded is condemned first,\n"
-        "and deleted by a prune at least 24 hours later. Snapshots in use (holds), forks and the newest always stay.",
+        "Without NAME: globals, and every box that nobody holds, or that is up here. What is found unneeded is\n"
+        "condemned first, and deleted by a prune at least 24 hours later. Snapshots in use (holds), forks and the\n"
+        "newest always stay.",
     .arguments_max = 1,
     .options = { { "keep-hourly", CMD_NUMBER, CMD_OPTION(keep_hourly), "N", "the last of each of N hours (24)" },
                  { "keep-daily", CMD_NUMBER, CMD_OPTION(keep_daily), "N", "the last of each of N days (7)" },

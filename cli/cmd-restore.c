@@ -26,6 +26,12 @@ static int refuse_entries(const char *path, struct error *e)
     return error_hint(e, "restore writes into an empty directory, or makes it");
 }
 
+/* Globals are a home without a project. */
+static const char *part_of(const struct cmd_context *c)
+{
+    return c->options.home || strcmp(c->arguments[0], TEXT_GLOBALS) == 0 ? "home" : "project";
+}
+
 static void tell(struct cmd_context *c, const struct visit *v, const struct snapshot *n, const struct fill_stats *stats)
 {
     char id[SNAPSHOT_ID_TEXT], size[16], time[32];
@@ -34,8 +40,7 @@ static void tell(struct cmd_context *c, const struct visit *v, const struct snap
     text_size(size, stats->bytes);
     text_time(time, n->time_ns);
     ui_line(c->ui, "%s: %llu files, %s, in %s: the %s of %s as of %s (snapshot %.8s by %s)", v->box,
-            (unsigned long long)stats->files, size, path, c->options.home ? "home" : "project", v->box, time, id,
-            n->node);
+            (unsigned long long)stats->files, size, path, part_of(c), v->box, time, id, n->node);
     ui_field_text(c->ui, "snapshot", id);
     ui_field_integer(c->ui, "files", (int64_t)stats->files);
     ui_field_integer(c->ui, "directories", (int64_t)stats->directories);
@@ -58,7 +63,7 @@ static int fill_directory(struct cmd_context *c, struct stack *s, const struct v
     _cleanup_close_ int to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (to < 0)
         return error_set(e, ERROR_USAGE, -errno, "open %s", path);
-    r = filling_run(s, &view, c->options.home ? "home" : "project", to, false, &stats, e);
+    r = filling_run(s, &view, part_of(c), to, false, &stats, e);
     if (r < 0) {
         error_prefix(e, "restore %s", v->box);
         return error_hint(e, "%s holds what was written until then; remove it before you try again", path);
@@ -71,6 +76,7 @@ static int run(struct cmd_context *c, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     _cleanup_(visit_release) struct visit v = VISIT_NONE;
+    s.admits_globals = true;
     int r = refuse_entries(c->arguments[1], e);
     if (r == 0)
         r = visit_begin(&s, c->config, c->ui, c->arguments[0], c->options.snapshot, NULL, &v, e);
@@ -87,7 +93,9 @@ const struct cmd cmd_restore = {
     .name = "restore",
     .summary = "write a snapshot's project or home into a directory",
     .arguments = "NAME DIR",
-    .details = "DIR is absent or empty. Everything a file has is restored: owners, modes, times, links, holes, xattrs.",
+    .details =
+        "DIR is absent or empty. Everything a file has is restored: owners, modes, times, links, holes, xattrs.\n"
+        "NAME may be globals.",
     .arguments_min = 2,
     .arguments_max = 2,
     .options = { { "snapshot", CMD_TEXT, CMD_OPTION(snapshot), "ID",

@@ -12,6 +12,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_park,
     &cmd_snapshot,
     &cmd_set,
+    &cmd_globals,
     &cmd_ls,
     &cmd_status,
     &cmd_hydrate,

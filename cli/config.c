@@ -242,6 +242,12 @@ static int complete(struct config *c, struct error *e)
     return 0;
 }
 
+const char *config_home(void)
+{
+    const char *home = getenv("HOME");
+    return home && home[0] == '/' ? home : "/root";
+}
+
 int config_load(struct config **ret, struct error *e)
 {
     struct config *c = mem_new(1, sizeof(*c));

@@ -29,6 +29,7 @@ struct config {
     uint64_t lease_ttl_s;
 };
 
+const char *config_home(void); /* of the user that runs us: $HOME, or /root where that says nothing */
 int config_load(struct config **ret, struct error *e);
 void config_free(struct config *c);
 /* A file of the configuration directory, whole; absent: no bytes. ERROR_USAGE: others can read or write it, it is too

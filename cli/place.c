@@ -2,15 +2,19 @@
 #include "cli/place.h"
 
 #include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <string.h>
 
 char *place_box(const struct config *c, const char *name)
 {
-    return mem_printf("%s/box/%s", c->state_dir, name);
+    return mem_printf("%s/%s%s", c->state_dir, strcmp(name, TEXT_GLOBALS) == 0 ? "" : "box/", name);
 }
 
 char *place_in_box(const struct config *c, const char *name, const char *what)
 {
-    return mem_printf("%s/box/%s/%s", c->state_dir, name, what);
+    _cleanup_free_ char *box = place_box(c, name);
+    return mem_printf("%s/%s", box, what);
 }
 
 char *place_run(const struct config *c, const char *name)

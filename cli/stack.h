@@ -28,7 +28,8 @@ struct stack {
     bool unlocked;
     bool asks_config; /* set before stack_store: see there */
 
-    char name[64]; /* of the box; "" none */
+    bool admits_globals; /* set before stack_box, stack_peek: the name may be TEXT_GLOBALS */
+    char name[64];       /* of the box; "" none */
     int box_dir, command_lock;
     struct journal *journal;
     struct box_record record; /* as last loaded or stored */

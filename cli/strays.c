@@ -15,6 +15,7 @@ static int known_writers(struct stack *s, struct writer **ret, size_t *ret_count
     int r = visit_writers(s->config, s->name, &known, &count, e);
     struct stack look = STACK_NONE;
     look.config = s->config;
+    look.admits_globals = s->admits_globals;
     if (r == 0)
         r = stack_peek(&look, s->name, e);
     known = mem_grow(known, count + 1, sizeof(*known));

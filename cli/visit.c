@@ -141,9 +141,10 @@ static int make_directory(const struct config *c, struct visit *v, struct error 
     return r;
 }
 
-static int begin(struct stack *s, const char *text, const char *point, struct visit *ret, struct error *e)
+int visit_begin_open(struct stack *s, const char *text, const char *point, struct visit *ret, struct error *e)
 {
     struct visit v = VISIT_NONE;
+    visit_sweep(s);
     snprintf(v.box, sizeof(v.box), "%s", s->name);
     hold_new_writer(&s->node, &v.writer);
     v.point = point ? mem_strdup(point) : NULL;
@@ -175,10 +176,7 @@ int visit_begin(struct stack *s, const struct config *c, struct ui *ui, const ch
         r = stack_store(s, e);
     if (r == 0)
         r = stack_peek(s, box, e);
-    if (r < 0)
-        return r;
-    visit_sweep(s);
-    return begin(s, text, point, ret, e);
+    return r < 0 ? r : visit_begin_open(s, text, point, ret, e);
 }
 
 /* The caller has both locks, or made it. */

@@ -40,6 +40,8 @@ struct visit {
  */
 int visit_begin(struct stack *s, const struct config *c, struct ui *ui, const char *box, const char *text,
                 const char *point, struct visit *ret, struct error *e);
+/* The same with a stack that is open. */
+int visit_begin_open(struct stack *s, const char *text, const char *point, struct visit *ret, struct error *e);
 /* Removes hold and record; also after Ctrl-C. An unreachable store leaves both to visit_sweep: that is the error. */
 int visit_end(struct stack *s, struct visit *v, struct error *e);
 void visit_release(struct visit *v); /* memory and locks only */

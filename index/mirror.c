@@ -72,7 +72,11 @@ static int look(int root, const char *path, struct spot *ret, struct error *e)
         ret->kind = kind_of(&ret->a);
     if (r == 0 || r == -ENOENT || r == -ENOTDIR)
         return 0;
-    return why.kind ? (*e = why, r) : error_set(e, ERROR_FAILED, r, "%s", path);
+    if (why.code == 0)
+        return error_set(e, ERROR_FAILED, r, "%s", path);
+    if (e)
+        *e = why;
+    return r;
 }
 
 static bool same(const struct spot *x, const struct spot *y)

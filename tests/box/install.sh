@@ -37,7 +37,7 @@ files() {
 expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/install"
 expect_output "installed below $WORK/here"
 for file in usr/local/bin/ag-box etc/sysctl.d/90-ag-box.conf etc/modprobe.d/ag-box.conf etc/box/tmux.conf \
-    usr/local/lib/systemd/system/box-snapshot.timer usr/local/share/doc/ag-box/nodes.example; do
+    usr/local/lib/systemd/system/box-snapshot.timer usr/local/lib/systemd/system/box-globals.service usr/local/share/doc/ag-box/nodes.example; do
     [ -s "$WORK/here/$file" ] || fail "no $file"
 done
 grep -qx 'ExecStart=/usr/local/bin/ag-box resume' "$WORK/here/usr/local/lib/systemd/system/box-resume.service" ||

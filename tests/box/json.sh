@@ -66,6 +66,9 @@ json 4 a prune demo
 json 2 a track demo "$WORK/absent"
 json 1 a digest "$WORK/absent"
 json 2 a key nothing
+json 4 a globals pull
+json 2 a globals sideways
+json 0 a globals auto
 json 0 a snapshot --active
 json 0 a ls
 json 0 a status
@@ -77,6 +80,11 @@ BOX_NEW_PASSWORD=another json 0 a key add --label other
 slot=$(on a ag-box key list | sed -n 's/ .*other$//p')
 json 0 a key remove "$slot"
 json 0 a digest "$project"
+echo a >"$WORK/node/a/home/.gitconfig"
+echo b >"$WORK/node/b/home/.gitconfig"
+json 0 a globals push
+json 0 a globals push
+json 0 b globals pull
 
 json 0 a track demo "$project"
 json 0 a track demo "$project"

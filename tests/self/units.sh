@@ -23,6 +23,11 @@ for unit in $(grep -o 'box-[a-z]*\.\(timer\|service\)' "$top/cli/check-machine.c
 done
 # One key a line, and nothing that stops the others where a kernel lacks it.
 ! grep -vE '^(#|$|-[a-z_.]+ = [0-9]+$)' "$top"/contrib/sysctl/* || fail "sysctl: a line that can fail"
+# Globals come after the boxes' snapshots, and whatever becomes of these.
+grep -q '^Wants=.*\bbox-globals\.service' "$WORK/box-snapshot.service" || fail "nothing starts box-globals.service"
+grep -q '^After=.*\bbox-snapshot\.service' "$WORK/box-globals.service" || fail "box-globals.service does not wait"
+! grep -E '^(Requires|Requisite|BindsTo|PartOf|Upholds|ExecStartPre|ExecStartPost|OnSuccess)=' "$WORK"/box-{globals,snapshot}.service ||
+    fail "one's failure would be the other's"
 command -v systemd-analyze >/dev/null || skip "UNITS NOT VERIFIED: no systemd-analyze"
 systemd-analyze verify --man=no "$WORK"/box-* >"$WORK/said" 2>&1 || fail "systemd-analyze: $(cat "$WORK/said")"
 [ ! -s "$WORK/said" ] || fail "systemd-analyze says: $(cat "$WORK/said")"

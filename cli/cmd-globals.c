@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/commands.h"
+#include "cli/flow-globals.h"
+#include "index/base/mem.h"
+#include "index/base/text.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int refuse_role(struct cmd_context *c, const char *verb, struct error *e)
+{
+    const char *role = c->config->globals_role;
+    if (!role || strcmp(role, verb) == 0 || c->options.force)
+        return 0;
+    error_say(e, ERROR_USAGE, -EPERM, "globals %s: this node's BOX_GLOBALS_ROLE is %s", verb, role);
+    return error_hint(e, strcmp(verb, "push") == 0
+                             ? "change the files on the node that pushes; --force pushes these all the same"
+                             : "its own files are what others pull; --force replaces them by what was pushed last"),
+           -EPERM;
+}
+
+static int transfer(struct cmd_context *c, const char *verb, bool automatic, struct error *e)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    bool none = false;
+    s.admits_globals = true;
+    int r = stack_for_box(&s, c->config, c->ui, TEXT_GLOBALS, true, e);
+    if (r < 0)
+        return r;
+    r = strcmp(verb, "push") == 0 ? flow_globals_push(&s, c->options.force, e)
+                                  : flow_globals_pull(&s, c->options.force, &none, e);
+    if (!none)
+        return r;
+    if (automatic) {
+        ui_line(c->ui, "globals: nothing was pushed yet");
+        ui_field(c->ui, "changed", json_false());
+        return 0;
+    }
+    error_say(e, ERROR_UNKNOWN, -ENOENT, "no globals in %s", s.store->description);
+    return error_hint(e, "ag-box globals push, on the node whose configuration is the others', too"), -ENOENT;
+}
+
+static int run(struct cmd_context *c, struct error *e)
+{
+    const char *verb = c->arguments[0], *role = c->config->globals_role;
+    bool automatic = strcmp(verb, "auto") == 0;
+    if (!automatic && strcmp(verb, "push") != 0 && strcmp(verb, "pull") != 0) {
+        error_say(e, ERROR_USAGE, -EINVAL, "globals %s: no such verb", verb);
+        return error_hint(e, "usage: ag-box globals %s", cmd_globals.arguments), -EINVAL;
+    }
+    if (automatic && !role) {
+        ui_line(c->ui, "globals: this node has no BOX_GLOBALS_ROLE: nothing to do");
+        ui_field_text(c->ui, "action", "none");
+        return 0;
+    }
+    if (automatic)
+        verb = role;
+    ui_field_text(c->ui, "action", verb);
+    int r = refuse_role(c, verb, e);
+    return r < 0 ? r : transfer(c, verb, automatic, e);
+}
+
+const struct cmd cmd_globals = {
+    .name = "globals",
+    .summary = "send the user's configuration to the other nodes, or take it from there",
+    .arguments = "push|pull|auto",
+    .details =
+        "Claude Code's CLAUDE.md, settings.json, output-styles, skills and plugins, the settings of Codex and Grok,\n"
+        "~/.gitconfig and ~/.config/gh. One way: one node has BOX_GLOBALS_ROLE=push, the others pull. `auto` does\n"
+        "what the role says. Agents' logins are not among them.",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .options = { { "force", CMD_FLAG, CMD_OPTION(force), NULL,
+                   "against this node's role, over another node's push, or a store that was rolled back" } },
+    .run = run,
+};

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/globals.h"
+
+#include "cli/interrupt.h"
+#include "cli/place.h"
+#include "index/base/clock.h"
+#include "index/base/crash.h"
+#include "index/base/mem.h"
+#include "index/base/remove.h"
+#include "index/base/text.h"
+#include "index/random.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define KEPT_S (30 * 24 * 3600)
+
+/* Below HOME. */
+static const struct {
+    const char *path;
+    bool directory; /* all of it is one whole: what a push no longer has goes */
+} places[] = {
+    { ".claude/CLAUDE.md", false }, { ".claude/settings.json", false }, { ".claude/output-styles", true },
+    { ".claude/skills", true },     { ".claude/plugins", true },        { ".gitconfig", false },
+    { ".config/gh", true },         { ".codex/config.toml", false },    { ".grok/config.toml", false },
+};
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+struct running {
+    struct stack *stack;
+    const char *phase;
+    json_t *kept;
+};
+
+static int open_in(struct stack *s, const char *name, int *ret, struct error *e)
+{
+    *ret = openat(s->box_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s/globals/%s", s->config->state_dir, name) : 0;
+}
+
+bool globals_have(struct stack *s, const char *directory)
+{
+    struct stat st;
+    return fstatat(s->box_dir, directory, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+int globals_make(struct stack *s, const char *directory, struct error *e)
+{
+    if (mkdirat(s->box_dir, directory, 0700) == 0 || errno == EEXIST)
+        return 0;
+    return error_set(e, ERROR_FAILED, -errno, "make %s/globals/%s", s->config->state_dir, directory);
+}
+
+static int check(void *arg, const struct mirror_stats *so_far, struct error *e)
+{
+    struct running *r = arg;
+    ui_progress(r->stack->ui, r->phase, so_far->entries, so_far->bytes, 0);
+    return interrupt_check(e);
+}
+
+static void on_kept(void *arg, const char *path)
+{
+    struct running *r = arg;
+    json_t *one = json_object();
+    ui_path_into(one, "path", path, strlen(path));
+    json_array_append_new(r->kept, one);
+}
+
+/* Of a place that is gone: the directories above places are no configuration. */
+static void remove_empty(int dir)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        _cleanup_free_ char *above = mem_strdup(places[i].path);
+        char *slash = strrchr(above, '/');
+        if (slash) {
+            *slash = '\0';
+            unlinkat(dir, above, AT_REMOVEDIR);
+        }
+    }
+}
+
+/* --- out of HOME */
+
+/* One place, wherever links lead; one that is not there is none in `to`, too. */
+static int collect(struct mirror_config *c, const char *path, struct mirror_stats *stats, struct error *e)
+{
+    _cleanup_free_ char *place = mem_printf("%s/%s", config_home(), path), *real = realpath(place, NULL);
+    _cleanup_close_ int above = -1;
+    const char *name = "";
+    if (real) {
+        char *slash = strrchr(real, '/');
+        *slash = '\0';
+        name = slash + 1;
+        above = open(slash == real ? "/" : real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (above < 0)
+            return error_set(e, ERROR_FAILED, -errno, "open the directory of %s", place);
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+        return error_set(e, ERROR_FAILED, -errno, "%s", place);
+    }
+    c->from = above;
+    int r = mirror_run(c, name, path, stats, e);
+    if (r < 0)
+        error_prefix(e, "read ~/%s", path);
+    return r;
+}
+
+int globals_collect(struct stack *s, struct mirror_stats *ret, struct error *e)
+{
+    struct running running = { .stack = s, .phase = "looking" };
+    _cleanup_close_ int home = -1;
+    int r = globals_make(s, "home", e);
+    if (r == 0)
+        r = open_in(s, "home", &home, e);
+    struct mirror_config c = { .to = home, .last = -1, .kept = -1, .check = check, .arg = &running };
+    for (size_t i = 0; r == 0 && i < PLACES; i++)
+        r = collect(&c, places[i].path, ret, e);
+    remove_empty(home);
+    ui_progress_end(s->ui);
+    crash_point("globals-collected.after");
+    return r;
+}
+
+int globals_agree(struct stack *s, struct error *e)
+{
+    _cleanup_close_ int home = -1, last = -1;
+    int r = globals_make(s, "last", e);
+    if (r == 0)
+        r = open_in(s, "home", &home, e);
+    if (r == 0)
+        r = open_in(s, "last", &last, e);
+    struct mirror_config c = { .from = home, .to = last, .last = -1, .kept = -1 };
+    struct mirror_stats stats = { 0 };
+    for (size_t i = 0; r == 0 && i < PLACES; i++)
+        r = mirror_run(&c, places[i].path, places[i].path, &stats, e);
+    remove_empty(last);
+    return r;
+}
+
+/* --- into HOME */
+
+static bool has(int dir, const char *path)
+{
+    struct stat st;
+    return dir >= 0 && fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A directory of its own for each pull: what an earlier one kept is not overwritten. */
+static int make_kept(struct stack *s, int all, char to[64], int *ret, struct error *e)
+{
+    char stamp[32], random[5];
+    time_t now = clock_wall_ns() / 1000000000;
+    struct tm tm;
+    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+    random_hex(random, 2);
+    snprintf(to, 64, "%s.%s", stamp, random);
+    if (mkdirat(all, to, 0700) == 0)
+        *ret = openat(all, to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "make %s/globals/kept/%s", s->config->state_dir, to) : 0;
+}
+
+static void sweep_kept(int all)
+{
+    int copy = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy < 0 ? NULL : fdopendir(copy);
+    if (!d)
+        return;
+    for (struct dirent *n; (n = readdir(d));) {
+        struct stat st;
+        if (n->d_name[0] != '.' && fstatat(all, n->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            time(NULL) - st.st_mtime > KEPT_S)
+            remove_tree(all, n->d_name, NULL);
+    }
+    closedir(d);
+}
+
+/* What a push has left out stays here, unless it was of an earlier one, and is a whole. */
+static int apply_all(struct stack *s, struct mirror_config *c, struct mirror_stats *stats, struct error *e)
+{
+    struct error why = { 0 }, first = { 0 };
+    for (size_t i = 0; i < PLACES; i++) {
+        const char *path = places[i].path;
+        if (!has(c->from, path) && !(places[i].directory && has(c->last, path)))
+            continue;
+        int r = mirror_run(c, path, path, stats, &why);
+        if (r == 0)
+            continue;
+        error_prefix(&why, "~/%s", path);
+        if (first.code == 0 || why.kind == ERROR_INTERRUPTED)
+            first = why;
+        else
+            ui_warn(s->ui, "%s", why.text);
+        if (why.kind == ERROR_INTERRUPTED)
+            break;
+    }
+    if (first.code == 0)
+        return 0;
+    *e = first;
+    return first.code;
+}
+
+int globals_apply(struct stack *s, const char *from, struct mirror_stats *ret, json_t *ret_kept, char **ret_where,
+                  struct error *e)
+{
+    struct running running = { .stack = s, .phase = "writing", .kept = ret_kept };
+    _cleanup_close_ int source = -1, last = -1, home = -1, all = -1, kept = -1;
+    char name[64];
+    int r = globals_make(s, "kept", e);
+    if (r == 0)
+        r = open_in(s, from, &source, e);
+    if (r == 0 && globals_have(s, "last"))
+        r = open_in(s, "last", &last, e);
+    if (r == 0)
+        r = open_in(s, "kept", &all, e);
+    if (r == 0)
+        r = make_kept(s, all, name, &kept, e);
+    if (r == 0 && (home = open(config_home(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        r = error_set(e, ERROR_FAILED, -errno, "open %s", config_home());
+    if (r < 0)
+        return r;
+    struct mirror_config c = {
+        .from = source, .to = home, .last = last, .kept = kept, .told = on_kept, .check = check, .arg = &running
+    };
+    r = apply_all(s, &c, ret, e);
+    ui_progress_end(s->ui);
+    if (unlinkat(all, name, AT_REMOVEDIR) < 0)
+        *ret_where = mem_printf("%s/globals/kept/%s", s->config->state_dir, name);
+    sweep_kept(all);
+    return r;
+}
+
+int globals_begin(struct stack *s, struct error *e)
+{
+    int fd = -1, r = remove_tree(s->box_dir, "next", e);
+    if (r == 0)
+        r = globals_make(s, "next", e);
+    if (r == 0)
+        r = open_in(s, "next", &fd, e);
+    return r < 0 ? r : fd;
+}
+
+int globals_finish(struct stack *s, struct error *e)
+{
+    int r = globals_make(s, "last", e);
+    if (r == 0 && renameat2(s->box_dir, "next", s->box_dir, "last", RENAME_EXCHANGE) < 0)
+        r = error_set(e, ERROR_FAILED, -errno, "rename %s/globals/next", s->config->state_dir);
+    if (r == 0 && fsync(s->box_dir) < 0)
+        r = error_set(e, ERROR_FAILED, -errno, "fsync %s/globals", s->config->state_dir);
+    crash_point("globals-exchanged.after");
+    return r < 0 ? r : remove_tree(s->box_dir, "next", e);
+}
