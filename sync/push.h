@@ -70,7 +70,7 @@ int push_extents(struct push *p, struct entry *n, struct error *e);
 int push_meta(struct push *p, enum frame_kind kind, struct bytes raw, struct locator *ret, struct error *e);
 int push_close_frames(struct push *p, struct error *e); /* so that every ticket becomes ready */
 /* Everything PUT, then LIST of the writer's packs: all there, sizes right (P5). The metadata packs of this
- * writer that this run's locators name, newest first, in ret_packs (malloc'd). -EIO ERROR_STORE: one is missing. */
+ * writer that this run's locators name, newest first, in ret_packs (malloc'd). -ENODATA ERROR_STORE: one is missing. */
 int push_finish(struct push *p, struct snapshot_pack **ret_packs, size_t *ret_count, struct push_stats *ret,
                 struct error *e);
 void push_free(struct push *p); /* waits for its threads; NULL is fine */

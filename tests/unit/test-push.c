@@ -486,7 +486,7 @@ static void a_pack_that_vanishes_before_the_end_is_missed(void **state)
     entry_release(&n);
     redeem(a, send_bytes(a, "content", 7, "a"), &n); /* known by the cache */
     assert_int_equal(store_remove(twin_store_get(a->twin), key, NULL), 0);
-    assert_int_equal(push_finish(a->push, &packs, &count, NULL, &e), -EIO);
+    assert_int_equal(push_finish(a->push, &packs, &count, NULL, &e), -ENODATA);
     assert_int_equal(e.kind, ERROR_STORE);
     entry_release(&n);
 }
