@@ -12,6 +12,7 @@
 #include "index/base/mem.h"
 #include "index/base/text.h"
 #include "index/random.h"
+#include "sync/pack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,33 +170,20 @@ static int commit(struct stack *s, const struct saved *saved, const struct meta 
     return r < 0 ? r : journal_packs_clear(s->journal, e);
 }
 
-/* P4 to P8 over the given base; the tree is still. project: of a full box, where it lies now. */
-static int save_and_commit(struct stack *s, struct view *base, const char *project, struct error *e)
+/* P4 to P7; the tree is still. */
+static int save_and_commit(struct stack *s, struct error *e)
 {
-    _cleanup_(view_close) struct view parent = { 0 };
-    int r = view_open_committed(s, &parent, e);
-    if (r < 0)
-        return r;
-    struct meta meta = { 0 };
+    _cleanup_(flow_saving_close) struct flow_saving f = { 0 };
     struct saved saved = { 0 };
-    r = view_meta(&parent.snapshot, &meta, e);
-    if (r == 0) {
-        struct saving_config c = { .tidy = true,
-                                   .project = project,
-                                   .meta = &meta,
-                                   .rules_changed = strcmp(parent.snapshot.meta, base->snapshot.meta) != 0,
-                                   .parent = &parent.snapshot,
-                                   .parent_tree = s->record.full ? NULL : parent.tree,
-                                   .base = base,
-                                   .epoch = s->record.epoch };
-        r = saving_run(s, &c, &saved, e);
-    }
+    int r = flow_saving_open(s, &f, e);
+    f.config.tidy = true;
     if (r == 0)
-        r = commit(s, &saved, &meta, e);
+        r = saving_run(s, &f.config, &saved, e);
+    if (r == 0)
+        r = commit(s, &saved, &f.meta, e);
     if (r == 0)
         tell(s, &saved);
     saved_release(&saved);
-    meta_release(&meta);
     return r;
 }
 
@@ -205,6 +193,17 @@ static int refuse_others(struct stack *s, struct error *e)
     _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
     const char *path = s->record.path;
     return s->record.full ? refuse_writers(s, path, path, NULL, e) : refuse_writers(s, tree, NULL, NULL, e);
+}
+
+/* P1: what fills packs is sent while the box runs, so that it is stopped for the rest only. */
+static int send_ahead(struct stack *s, struct error *e)
+{
+    _cleanup_(flow_saving_close) struct flow_saving f = { 0 };
+    int r = flow_saving_open(s, &f, e);
+    f.config.live = true;
+    if (r == 0 && saving_pending(s, &f.config) >= PACK_FULL)
+        r = saving_send(s, &f.config, e);
+    return r;
 }
 
 /* The tree could not be made still: as it was before. Not while an earlier park may still land: then all stays stopped.
@@ -230,6 +229,8 @@ static int make_still(struct stack *s, struct error *e)
     int r = mounts_reach(s, e);
     if (r == 0 && box_ran)
         r = refuse_others(s, e);
+    if (r == 0 && box_ran)
+        r = send_ahead(s, e);
     if (r == 0 && !s->record.full && s->record.state != BOX_PARKING)
         r = flow_set_state(s, BOX_PARKING, e);
     if (r < 0)
@@ -242,13 +243,10 @@ static int make_still(struct stack *s, struct error *e)
 
 int flow_park_held(struct stack *s, struct error *e)
 {
-    _cleanup_(view_close) struct view base = { 0 };
     int r = stack_content(s, e);
     if (r == 0)
         r = make_still(s, e);
     if (r == 0)
-        r = s->record.full ? view_open_committed(s, &base, e) : view_open_base(s, &base, e);
-    if (r == 0)
-        r = save_and_commit(s, &base, s->record.full ? s->record.aside : NULL, e);
+        r = save_and_commit(s, e);
     return r < 0 ? r : flow_clean(s, e);
 }

@@ -40,38 +40,22 @@ static int commit(struct stack *s, struct lease *l, const struct saved *saved, c
 
 static int save(struct stack *s, struct lease *l, struct error *e)
 {
-    _cleanup_(view_close) struct view parent = { 0 }, base = { 0 };
-    int r = view_open_committed(s, &parent, e);
-    if (r == 0 && !s->record.full)
-        r = view_open_base(s, &base, e);
-    if (r < 0)
-        return r;
-    struct meta meta = { 0 };
-    struct saved saved = { 0 };
+    _cleanup_(flow_saving_close) struct flow_saving f = { 0 };
     _cleanup_(still_end) struct still still = STILL_NONE;
-    r = view_meta(&parent.snapshot, &meta, e);
-    if (r == 0) {
-        struct saving_config c = { .live = true,
-                                   .project = s->record.path,
-                                   .meta = &meta,
-                                   .parent = &parent.snapshot,
-                                   .parent_tree = s->record.full ? NULL : parent.tree,
-                                   .base = s->record.full ? &parent : &base,
-                                   .epoch = s->record.epoch };
-        c.rules_changed = strcmp(c.base->snapshot.meta, parent.snapshot.meta) != 0;
-        if (box_running(s)) {
-            c.still = &still;
-            r = saving_send(s, &c, e);
-        }
-        if (r == 0)
-            r = saving_run(s, &c, &saved, e);
+    struct saved saved = { 0 };
+    int r = flow_saving_open(s, &f, e);
+    f.config.live = true;
+    if (r == 0 && box_running(s)) {
+        f.config.still = &still;
+        r = saving_send(s, &f.config, e);
     }
+    if (r == 0)
+        r = saving_run(s, &f.config, &saved, e);
     if (r == 0 && saved.changed)
-        r = commit(s, l, &saved, &meta, e);
+        r = commit(s, l, &saved, &f.meta, e);
     if (r == 0)
         tell(s, &saved, &still);
     saved_release(&saved);
-    meta_release(&meta);
     return r;
 }
 

@@ -49,6 +49,33 @@ int flow_ended(const struct stack *s, const char *command, int r, struct error *
     return r;
 }
 
+void flow_saving_close(struct flow_saving *f)
+{
+    meta_release(&f->meta);
+    view_close(&f->base);
+    view_close(&f->parent);
+}
+
+int flow_saving_open(struct stack *s, struct flow_saving *ret, struct error *e)
+{
+    const char *aside = s->record.state == BOX_MOVING ? s->record.aside : NULL;
+    int r = view_open_committed(s, &ret->parent, e);
+    if (r == 0 && !s->record.full)
+        r = view_open_base(s, &ret->base, e);
+    if (r == 0)
+        r = view_meta(&ret->parent.snapshot, &ret->meta, e);
+    if (r < 0)
+        return r;
+    ret->config = (struct saving_config){ .project = aside ? aside : s->record.path,
+                                          .meta = &ret->meta,
+                                          .parent = &ret->parent.snapshot,
+                                          .parent_tree = s->record.full ? NULL : ret->parent.tree,
+                                          .base = s->record.full ? &ret->parent : &ret->base,
+                                          .epoch = s->record.epoch };
+    ret->config.rules_changed = strcmp(ret->parent.snapshot.meta, ret->config.base->snapshot.meta) != 0;
+    return 0;
+}
+
 int flow_no_box(const struct stack *s, struct error *e)
 {
     error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);

@@ -37,6 +37,16 @@ int flow_drop(struct stack *s, const struct flow_drop_options *o, struct error *
 /* The end of a command: of one that was interrupted the hint says what state it left. Returns r. */
 int flow_ended(const struct stack *s, const char *command, int r, struct error *e);
 
+/* What a save of the work here needs, opened. `= { 0 }`, flow_saving_close. */
+struct flow_saving {
+    struct view parent, base; /* the newest snapshot of this node; what a lazy box's upper lies over */
+    struct meta meta;
+    struct saving_config config; /* borrows the above; what differs is for the caller to add */
+};
+
+int flow_saving_open(struct stack *s, struct flow_saving *ret, struct error *e);
+void flow_saving_close(struct flow_saving *f);
+
 /* Parts that several of them use. */
 void flow_lease(struct stack *s, struct lease *ret); /* this node's view of the protocol, borrowed from the stack */
 int flow_resolve(struct stack *s,

@@ -91,14 +91,12 @@ static int on_progress(void *arg, uint64_t files, uint64_t bytes, uint64_t sent)
     return interrupt_seen();
 }
 
-static void expect_bytes(struct walking *w)
+uint64_t saving_pending(struct stack *s, const struct saving_config *c)
 {
-    struct stack *s = w->stack;
-    if (!ui_shows_progress(s->ui))
-        return;
     _cleanup_free_ char *upper = mem_printf("%s/box/%s/%s/upper", s->config->state_dir, s->name, s->record.upper);
-    int64_t since = w->config->parent ? w->config->parent->time_ns : 0;
-    pending_bytes(s->record.upper[0] ? upper : w->config->project, since, &w->expected, NULL);
+    uint64_t bytes = 0;
+    pending_bytes(s->record.upper[0] ? upper : c->project, c->parent ? c->parent->time_ns : 0, &bytes, NULL);
+    return bytes;
 }
 
 static int open_directory(const char *path, int *ret, struct error *e)
@@ -337,7 +335,7 @@ static int save_walk(struct stack *s, const struct saving_config *c, const struc
     w.content_only = !ret;
     struct walk_stats stats = { 0 };
     w.unsettled = json_array();
-    expect_bytes(&w);
+    w.expected = ui_shows_progress(s->ui) ? saving_pending(s, c) : 0;
     int r = plan_tidy(&w, e);
     if (r == 0)
         r = open_save(&w, e);

@@ -38,6 +38,8 @@ struct saved {
 
 /* A record with an upper is walked as an overlay, otherwise the plain directories are. */
 int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret, struct error *e);
+/* About how many bytes it would read (cli/pending). */
+uint64_t saving_pending(struct stack *s, const struct saving_config *c);
 /* Content alone, ahead of a walk that counts: that one need not read it again, nor wait until it is sent (rule V1). */
 int saving_send(struct stack *s, const struct saving_config *c, struct error *e);
 void saved_release(struct saved *s);

@@ -133,3 +133,25 @@ expect_state a demo full-held
 box_is a demo running
 on a ag-box park demo
 box_is a demo stopped
+
+# Rule P1: what fills packs is sent before the box is stopped; a little goes with the rest, once it is.
+needs_crash_points
+for way in "" --full; do
+    on a ag-box up $way demo
+    on a sh -c "echo little >'$project/little'"
+    expect_exit 137 on a env AGBOX_CRASH_AT=park:put-pack.before ag-box park demo
+    box_is a demo stopped
+    on a ag-box up demo
+    on a sh -c "head -c 20000000 /dev/urandom >'$project/large'"
+    first=$(keeper)
+    expect_exit 137 on a env AGBOX_CRASH_AT=park:put-pack.before ag-box park demo
+    box_is a demo running
+    expect_exit 137 on a env AGBOX_CRASH_AT=park:put-pack.after ag-box park demo
+    [ "$(keeper)" = "$first" ] || fail "the box was stopped before what it wrote was sent"
+    want=$(on a sha256sum "$project/large")
+    on a ag-box park demo
+    on a ag-box up $way demo
+    [ "$(on a sha256sum "$project/large")" = "$want" ] || fail "the file is another one"
+    on a rm "$project/large"
+    on a ag-box park demo
+done
