@@ -14,6 +14,7 @@
 #include "index/base/remove.h"
 #include "index/base/text.h"
 #include "index/base/together.h"
+#include "index/key.h"
 #include "index/random.h"
 #include "index/ways.h"
 #include "sync/hold.h"
@@ -202,17 +203,30 @@ static int read_inner_pages(void *arg, struct error *e)
     return 0;
 }
 
+/* What is likely to be listed first: else it would wait for a round trip of its own, with all that is fetched then. */
+static int read_first_listing(void *arg, struct error *e)
+{
+    struct joining *j = arg;
+    _cleanup_(buf_release) struct buf own = { 0 };
+    (void)e;
+    if (key_directory_prefix((struct bytes){ (const uint8_t *)"project", 7 }, &own) == 0)
+        tree_warm(j->view->tree, buf_bytes(&own));
+    return 0;
+}
+
 /*
  * Before there is a mount: the daemon then finds the list in the cache, however long it took to come, and each name
- * that is joined finds its pages there. The list and the first pages do not wait for each other: of a tree of three
- * levels only the leaves are one round trip more.
+ * that is joined finds its pages there. The list and the inner pages do not wait for each other: only the leaves are
+ * one round trip more.
  */
 static int fetch_links(struct joining *j, struct error *e)
 {
     if (j->view->snapshot.links.count == 0)
         return 0;
-    struct together calls[] = { { .run = read_links, .arg = j }, { .run = read_inner_pages, .arg = j } };
-    int r = together_run(calls, 2, e);
+    struct together calls[] = { { .run = read_links, .arg = j },
+                                { .run = read_inner_pages, .arg = j },
+                                { .run = read_first_listing, .arg = j } };
+    int r = together_run(calls, 3, e);
     if (r == 0)
         r = ways_to_links(j->view->tree, view_source(j->view), j->groups, j->count, e);
     for (size_t g = 0; g < j->count; g++)

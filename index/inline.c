@@ -2,12 +2,14 @@
 #include "index/inline.h"
 
 #include "index/base/mem.h"
+#include "index/ways.h"
 
 #include <errno.h>
 
 /* Of a level that is carried whole: every commit sends it again, so no more than a small park may cost. */
 #define LEVEL_PAGES 40u
-#define LEVEL_BYTES (64u * 1024)
+#define LEVEL_BYTES (64u * 1024) /* of the ways to hard links, too */
+#define TOO_MANY 1
 
 struct chosen {
     struct snapshot_page *pages;
@@ -102,8 +104,41 @@ static int choose_levels(struct source *source, struct tree *t, struct chosen *c
     return r;
 }
 
-int inline_pages(struct source *source, const struct tree_root *root, struct snapshot_page **ret, size_t *ret_count,
-                 struct error *e)
+/* What is not carried yet of some ways, as long as it is little. */
+struct lacking {
+    const struct chosen *chosen;
+    struct locator pages[SNAPSHOT_PAGES_MAX];
+    size_t count, bytes;
+};
+
+static int find_lacking(void *arg, const struct locator *pages, size_t count, struct error *e)
+{
+    (void)e;
+    struct lacking *l = arg;
+    for (size_t i = 0; i < count; i++) {
+        if (find_page(l->chosen->pages, l->chosen->count, &pages[i]))
+            continue;
+        l->bytes += pages[i].raw;
+        if (l->chosen->count + l->count == SNAPSHOT_PAGES_MAX || l->bytes > LEVEL_BYTES)
+            return TOO_MANY;
+        l->pages[l->count++] = pages[i];
+    }
+    return 0;
+}
+
+/* All that is lacking, or nothing: a page that is still to be asked for costs as much as many. */
+static int choose_links(struct source *source, struct tree *t, const struct link_group *groups, size_t group_count,
+                        struct chosen *c, struct error *e)
+{
+    struct lacking l = { .chosen = c };
+    int r = group_count ? ways_each(t, groups, group_count, 1, find_lacking, &l, e) : 0;
+    for (size_t i = 0; r == 0 && i < l.count; i++)
+        r = choose_page(source, c, &l.pages[i], e);
+    return r == TOO_MANY ? 0 : r;
+}
+
+int inline_pages(struct source *source, const struct tree_root *root, const struct link_group *groups,
+                 size_t group_count, struct snapshot_page **ret, size_t *ret_count, struct error *e)
 {
     static const char *const directories[] = { "", "project", "home" };
     struct chosen c = { 0 };
@@ -113,6 +148,8 @@ int inline_pages(struct source *source, const struct tree_root *root, struct sna
         r = choose_directory(source, t, directories[i], &c, e);
     if (r == 0 && !root->empty)
         r = choose_levels(source, t, &c, e);
+    if (r == 0 && !root->empty)
+        r = choose_links(source, t, groups, group_count, &c, e);
     if (r < 0) {
         snapshot_pages_free(c.pages, c.count);
         return r;

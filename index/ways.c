@@ -86,21 +86,32 @@ static int find_pages(struct tree *t, uint8_t level, const struct keys *k, struc
     return 0;
 }
 
-int ways_to_links(struct tree *t, struct source *s, const struct link_group *groups, size_t count, struct error *e)
+int ways_each(struct tree *t, const struct link_group *groups, size_t count, int lowest, ways_level each, void *arg,
+              struct error *e)
 {
     _cleanup_(release) struct keys k = { 0 };
     const struct tree_root *root = tree_get_root(t);
     if (root->empty)
         return 0;
     int r = collect(groups, count, &k, e);
-    for (int level = root->depth - 1; level >= 0 && r == 0; level--) {
+    for (int level = root->depth - 1; level >= lowest && r == 0; level--) {
         struct pages p = { 0 };
         r = find_pages(t, (uint8_t)level, &k, &p, e);
         if (r == 0)
-            r = source_warm(s, p.items, p.count, SOURCE_DEMAND, e);
+            r = each(arg, p.items, p.count, e);
         free(p.items);
     }
     return r;
+}
+
+static int warm(void *arg, const struct locator *pages, size_t count, struct error *e)
+{
+    return source_warm(arg, pages, count, SOURCE_DEMAND, e);
+}
+
+int ways_to_links(struct tree *t, struct source *s, const struct link_group *groups, size_t count, struct error *e)
+{
+    return ways_each(t, groups, count, 0, warm, s, e);
 }
 
 /* All pages of a level, whose parents are here. False: there are more than WAYS_BEGIN_PAGES. */

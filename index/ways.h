@@ -19,3 +19,10 @@
 void ways_begin(struct tree *t, struct source *s);
 /* To every name of the groups and to each directory above it. -EBADMSG ERROR_DAMAGED: a page is none. */
 int ways_to_links(struct tree *t, struct source *s, const struct link_group *groups, size_t count, struct error *e);
+/*
+ * The same pages for whoever does something else with them: told level by level from below the root down to `lowest`,
+ * each once and in the order of keys. Those of a level must be readable when the next one is to be told.
+ */
+typedef int (*ways_level)(void *arg, const struct locator *pages, size_t count, struct error *e);
+int ways_each(struct tree *t, const struct link_group *groups, size_t count, int lowest, ways_level each, void *arg,
+              struct error *e);

@@ -36,6 +36,8 @@ struct save {
     struct push *push;
     struct grow *grow;
     struct linkset *links;
+    struct link_group *groups; /* of links, once all changes are known */
+    size_t group_count;
     struct buf base_links; /* the encoded groups of the base, to see whether they changed */
     struct pending *first, **last;
     size_t queued;
@@ -63,6 +65,7 @@ void save_free(struct save *s)
     grow_free(s->grow);
     push_free(s->push);
     linkset_free(s->links);
+    links_free(s->groups, s->group_count);
     buf_release(&s->base_links);
     free(s);
 }
@@ -347,13 +350,10 @@ static void copy_frames(const struct snapshot_frames *from, struct snapshot_fram
 
 static int put_links(struct save *s, struct snapshot *n, struct error *e)
 {
-    struct link_group *groups = NULL;
-    size_t group_count = 0;
-    linkset_groups(s->links, &groups, &group_count);
+    linkset_groups(s->links, &s->groups, &s->group_count);
     _cleanup_(buf_release) struct buf raw = { 0 };
-    if (group_count)
-        links_encode(groups, group_count, &raw);
-    links_free(groups, group_count);
+    if (s->group_count)
+        links_encode(s->groups, s->group_count, &raw);
     if (raw.len > LINKS_MAX)
         return error_say(e, ERROR_FAILED, -E2BIG, "the names of hard links take more than %u bytes", LINKS_MAX);
     if (raw.len && !s->config.all_metadata && bytes_compare(buf_bytes(&raw), buf_bytes(&s->base_links)) == 0) {
@@ -428,7 +428,7 @@ static int check_readable(struct bytes sealed, const struct seal_context *c, con
 
 static int put_snapshot(struct save *s, struct snapshot *n, struct error *e)
 {
-    int r = inline_pages(s->config.source, &n->root, &n->pages, &n->page_count, e);
+    int r = inline_pages(s->config.source, &n->root, s->groups, s->group_count, &n->pages, &n->page_count, e);
     if (r < 0)
         return r;
     char key[STORE_KEY_MAX];

@@ -134,7 +134,7 @@ static void snapshots(struct twin *t, const struct tree_root *root)
     snapshot_encode(&s, &empty);
     write_seed("snapshot", "empty", buf_bytes(&empty));
     s.root = *root;
-    REQUIRE(inline_pages(twin_source(t), root, &s.pages, &s.page_count, NULL) == 0);
+    REQUIRE(inline_pages(twin_source(t), root, NULL, 0, &s.pages, &s.page_count, NULL) == 0);
     s.packs = mem_new(1, sizeof(*s.packs));
     s.pack_count = 1;
     s.links.frames = mem_copy(&root->page.frame, sizeof(struct locator));

@@ -4,6 +4,7 @@
 #include "index/access.h"
 #include "index/base/mem.h"
 #include "index/inline.h"
+#include "index/ways.h"
 #include "tests/unit/twin.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ static void fill(struct twin *t, unsigned count, struct snapshot *s)
         .meta = mem_strdup("{\"path\":\"/root/demo\"}"),
         .root = make_tree(t, count),
     };
-    assert_int_equal(inline_pages(twin_source(t), &s->root, &s->pages, &s->page_count, &e), 0);
+    assert_int_equal(inline_pages(twin_source(t), &s->root, NULL, 0, &s->pages, &s->page_count, &e), 0);
     s->packs = mem_new(2, sizeof(*s->packs));
     s->pack_count = 2;
     s->packs[1].size = PACK_MAX;
@@ -167,13 +168,61 @@ static void the_first_questions_of_a_mount_need_no_other_object(void **state)
     twin_free(t);
 }
 
+#define LINKED 60
+
+/* Names of hard links, `apart` files from one another, and how many inner pages on the way to them are not carried. */
+static unsigned pages_to_ask_for(struct twin *t, const struct tree_root *root, unsigned apart, size_t *ret_carried)
+{
+    struct snapshot s = { .root = *root };
+    struct snapshot_source *source;
+    _cleanup_(tree_closep) struct tree *tree = NULL;
+    struct link_group groups[LINKED];
+    char *names[LINKED][2];
+    for (unsigned i = 0; i < LINKED; i++) {
+        names[i][0] = path_of(2 * i * apart);
+        names[i][1] = path_of((2 * i + 1) * apart);
+        groups[i] = (struct link_group){ names[i], 2 };
+    }
+    assert_int_equal(inline_pages(twin_source(t), root, groups, LINKED, &s.pages, &s.page_count, NULL), 0);
+    *ret_carried = s.page_count;
+    assert_int_equal(snapshot_source_new(&s, twin_source(t), &source, NULL), 0);
+    assert_int_equal(tree_open(snapshot_source_get(source), root, 0, &tree, NULL), 0);
+    twin_reset(t);
+    assert_int_equal(ways_to_links(tree, snapshot_source_get(source), groups, LINKED, NULL), 0);
+    tree_close(mem_steal(tree));
+    snapshot_source_free(source);
+    snapshot_pages_free(s.pages, s.page_count);
+    for (unsigned i = 0; i < LINKED; i++) {
+        free(names[i][0]);
+        free(names[i][1]);
+    }
+    return twin_count(t).gets;
+}
+
+/* Rule F2: names of hard links wait for one batch, their leaves. Where that would make each commit large, nothing of it
+ * is carried. */
+static void the_ways_to_hard_links_are_carried_if_they_are_few(void **state)
+{
+    struct twin *t = twin_new();
+    struct tree_root root = make_tree(t, 60000);
+    struct snapshot_page *pages = NULL;
+    size_t without = 0, with;
+    assert_int_equal(inline_pages(twin_source(t), &root, NULL, 0, &pages, &without, NULL), 0);
+    snapshot_pages_free(pages, without);
+    assert_int_equal(pages_to_ask_for(t, &root, 30, &with), 0);
+    assert_true(with > without && with <= SNAPSHOT_PAGES_MAX);
+    assert_true(pages_to_ask_for(t, &root, 500, &with) > 0);
+    assert_int_equal(with, without);
+    twin_free(t);
+}
+
 static void an_empty_tree_has_a_snapshot_too(void **state)
 {
     struct twin *t = twin_new();
     _cleanup_(snapshot_releasep) struct snapshot s = { .box = "globals", .node = "n", .root.empty = true }, got = { 0 };
     _cleanup_(buf_release) struct buf b = { 0 };
     s.meta = mem_strdup("{}");
-    assert_int_equal(inline_pages(twin_source(t), &s.root, &s.pages, &s.page_count, NULL), 0);
+    assert_int_equal(inline_pages(twin_source(t), &s.root, NULL, 0, &s.pages, &s.page_count, NULL), 0);
     assert_int_equal(s.page_count, 0);
     snapshot_encode(&s, &b);
     assert_int_equal(snapshot_decode(buf_bytes(&b), &got, NULL), 0);
@@ -278,6 +327,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_comes_back_with_all_it_has),
         cmocka_unit_test(a_newer_snapshot_is_refused_as_newer_and_a_broken_one_as_broken),
         cmocka_unit_test(the_first_questions_of_a_mount_need_no_other_object),
+        cmocka_unit_test(the_ways_to_hard_links_are_carried_if_they_are_few),
         cmocka_unit_test(an_empty_tree_has_a_snapshot_too),
         cmocka_unit_test(link_groups_come_back_in_order),
         cmocka_unit_test(an_access_list_keeps_its_order_and_its_bound),
