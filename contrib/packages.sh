@@ -12,7 +12,7 @@ PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sq
 mount procps psmisc iproute2 make patch"
 # Where Debian has them: the formatter's version is fixed.
 PACKAGES_OPTIONAL="clang-format-14"
-# For tests/nspawn.
+# For tests/nspawn, which are skipped without.
 PACKAGES_MACHINES="systemd-container debootstrap"
 # Only for --full.
 PACKAGES_FULL="valgrind"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * fault-s3 serve [--port N] [--bucket NAME] [--access-key K] [--secret-key K] [--rate] - an S3 server in memory, on
- * loopback, that makes mistakes when told to. Prints its port, then runs until it is ended by a signal.
+ * fault-s3 serve [--address A] [--port N] [--bucket NAME] [--access-key K] [--secret-key K] [--rate] - an S3 server in
+ * memory, on loopback or at A, that makes mistakes when told to. Prints its port, then runs until a signal ends it.
+ *
  * fault-s3 ask PORT COMMAND… - tells it (control.h).
  */
 #include "index/base/clock.h"
@@ -152,11 +153,15 @@ static enum MHD_Result handle(void *server, struct MHD_Connection *connection, c
 }
 
 /* -1: usage */
-static int parse_options(struct server *s, int argc, char **argv)
+static int parse_options(struct server *s, int argc, char **argv, struct in_addr *address)
 {
-    static const struct option options[] = { { "port", 1, NULL, 'p' },       { "bucket", 1, NULL, 'b' },
-                                             { "access-key", 1, NULL, 'a' }, { "secret-key", 1, NULL, 's' },
-                                             { "rate", 0, NULL, 'r' },       { 0 } };
+    static const struct option options[] = { { "port", 1, NULL, 'p' },
+                                             { "bucket", 1, NULL, 'b' },
+                                             { "access-key", 1, NULL, 'a' },
+                                             { "secret-key", 1, NULL, 's' },
+                                             { "rate", 0, NULL, 'r' },
+                                             { "address", 1, NULL, 'A' },
+                                             { 0 } };
     int port = 0;
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (o == 'p')
@@ -169,17 +174,15 @@ static int parse_options(struct server *s, int argc, char **argv)
             s->s3.secret_key = optarg;
         else if (o == 'r')
             s->s3.one_write_a_second = true;
-        else
+        else if (o != 'A' || inet_pton(AF_INET, optarg, address) != 1)
             return -1;
     }
     return optind == argc ? port : -1;
 }
 
-static struct MHD_Daemon *listen_on(struct server *s, int port)
+static struct MHD_Daemon *listen_on(struct server *s, struct in_addr address, int port)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET,
-                              .sin_port = htons((uint16_t)port),
-                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = address };
     unsigned flags =
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
     return MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_URI_LOG_CALLBACK,
@@ -187,7 +190,7 @@ static struct MHD_Daemon *listen_on(struct server *s, int port)
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)1 << 18, MHD_OPTION_END);
 }
 
-static int serve(struct server *s, int port)
+static int serve(struct server *s, struct in_addr address, int port)
 {
     sigset_t ends;
     sigemptyset(&ends);
@@ -196,7 +199,7 @@ static int serve(struct server *s, int port)
     sigprocmask(SIG_BLOCK, &ends, NULL);
     signal(SIGPIPE, SIG_IGN);
     objects_add_bucket(&s->s3.objects, s->bucket);
-    struct MHD_Daemon *d = listen_on(s, port);
+    struct MHD_Daemon *d = listen_on(s, address, port);
     if (!d) {
         fprintf(stderr, "fault-s3: cannot listen on port %d\n", port);
         return 1;
@@ -215,12 +218,15 @@ int main(int argc, char **argv)
     server.bucket = "boxes";
     server.s3.access_key = "fault";
     server.s3.secret_key = "fault-secret";
-    int port = argc > 1 && strcmp(argv[1], "serve") == 0 ? parse_options(&server, argc - 1, argv + 1) : -1;
+    struct in_addr address = { htonl(INADDR_LOOPBACK) };
+    int port = argc > 1 && strcmp(argv[1], "serve") == 0 ? parse_options(&server, argc - 1, argv + 1, &address) : -1;
     if (port >= 0)
-        return serve(&server, port);
+        return serve(&server, address, port);
     if (argc > 3 && strcmp(argv[1], "ask") == 0)
         return ask(argv[2], argv + 3, argc - 3);
-    fprintf(stderr, "usage: fault-s3 serve [--port N] [--bucket NAME] [--access-key K] [--secret-key K] [--rate]\n"
-                    "       fault-s3 ask PORT COMMAND...\n");
+    fprintf(
+        stderr,
+        "usage: fault-s3 serve [--address A] [--port N] [--bucket NAME] [--access-key K] [--secret-key K] [--rate]\n"
+        "       fault-s3 ask PORT COMMAND...\n");
     return 2;
 }

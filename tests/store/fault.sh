@@ -6,17 +6,19 @@
 #   expect_commits GLOB N        so many requests have changed such keys since the last `fault reset`; retries of what
 #                                had happened do not count
 #   fault_counter NAME           requests, round_trips, bytes_in or bytes_out since the last `fault reset`
+#
+# Where _fault_in and _fault_host are set (machine.sh), it runs by that command, and is reached at that address.
 mkfifo "$WORK/fault.port"
-"$BUILD/tests/fault/fault-s3" serve "$@" >"$WORK/fault.port" &
+"${_fault_in[@]}" "$BUILD/tests/fault/fault-s3" serve "$@" >"$WORK/fault.port" &
 _fault_pid=$!
 read -r _fault_port <"$WORK/fault.port" || fail "the fault server did not start"
 _at_exit+=('kill $_fault_pid && wait $_fault_pid')
 _store_url=s3://boxes
-_store_env=("BOX_S3_ENDPOINT=http://127.0.0.1:$_fault_port" "AWS_ACCESS_KEY_ID=fault"
+_store_env=("BOX_S3_ENDPOINT=http://${_fault_host:-127.0.0.1}:$_fault_port" "AWS_ACCESS_KEY_ID=fault"
     "AWS_SECRET_ACCESS_KEY=fault-secret")
 
 fault() {
-    "$BUILD/tests/fault/fault-s3" ask "$_fault_port" "$@"
+    "${_fault_in[@]}" "$BUILD/tests/fault/fault-s3" ask "$_fault_port" "$@"
 }
 
 expect_commits() {
