@@ -25,11 +25,13 @@ static const char *const key_names[] = { "*_key", "*.key",  "*.keytab", "*.p12",
 /* What an agent may need, and holds no secret: who may use sudo. */
 static const char *const excepted[] = { "sudoers", "sudoers.d" };
 
-/* What a program that runs for days must see of a machine that moves. */
+/* What a program that runs for days must see of a machine that moves, and of a /usr that is the machine's own. */
 static const struct {
     const char *name;
     bool behind_link; /* what the link leads to, which the box has not */
-} followed[] = { { "resolv.conf", true }, { "hosts", false }, { "localtime", false }, { "timezone", false } };
+} followed[] = {
+    { "resolv.conf", true }, { "hosts", false }, { "localtime", false }, { "timezone", false }, { "ld.so.cache", false }
+};
 
 struct making {
     const struct words *ours;

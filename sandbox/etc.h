@@ -32,8 +32,8 @@
 int etc_make(int run, const char *from, const struct words *ours, struct error *e);
 
 /*
- * Brings resolv.conf (as a file, wherever the host's leads), hosts, localtime and timezone of run/etc up to date, each at
- * once. watch: an inotify descriptor that begins to look at what may change them, so that no change is missed from here
+ * Brings resolv.conf (as a file, wherever the host's leads), hosts, localtime, timezone and ld.so.cache of run/etc up to
+ * date, each at once. watch: an inotify descriptor that begins to look at what may change them, so that no change is missed from here
  * on; or -1. What fails is logged.
  */
 void etc_follow(int run, const char *from, int watch);

@@ -5,6 +5,7 @@
 #include "index/base/fd.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/base/remove.h"
 #include "sandbox/copies.h"
 #include "sandbox/etc.h"
 #include "sandbox/filter.h"
@@ -357,8 +358,10 @@ static void end_box(struct keeper *k, bool gently)
 
 static void release(struct keeper *k)
 {
-    if (k->run >= 0)
+    if (k->run >= 0) {
         unlinkat(k->run, "exec", 0);
+        remove_tree(k->run, ETC_NAME, NULL); /* it may be in memory */
+    }
     group_remove(&k->group);
     words_release(&k->argv);
     host_release(&k->host);

@@ -6,7 +6,7 @@
  *
  *     RUN/keeper     locked (F_SETLK) as long as anything of the box runs: that is what "running" means
  *     RUN/exec       the socket on which PID 1 is asked to run commands; only root of the host can connect
- *     RUN/etc        sandbox/etc; kept current while the box runs
+ *     RUN/etc        sandbox/etc, while the box runs
  *     RUN/copies     sandbox/copies
  *
  * A killed keeper takes the box with it (bwrap's --die-with-parent). Only the end of its lock says that all is gone: it
