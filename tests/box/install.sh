@@ -37,7 +37,8 @@ files() {
 expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/install"
 expect_output "installed below $WORK/here"
 for file in usr/local/bin/ag-box etc/sysctl.d/90-ag-box.conf etc/modprobe.d/ag-box.conf etc/box/tmux.conf \
-    usr/local/lib/systemd/system/box-snapshot.timer usr/local/lib/systemd/system/box-globals.service usr/local/share/doc/ag-box/nodes.example; do
+    usr/local/lib/systemd/system/box-snapshot.timer usr/local/lib/systemd/system/box-globals.service \
+    usr/local/share/doc/ag-box/nodes.example etc/base-flake/flake.nix; do
     [ -s "$WORK/here/$file" ] || fail "no $file"
 done
 grep -qx 'ExecStart=/usr/local/bin/ag-box resume' "$WORK/here/usr/local/lib/systemd/system/box-resume.service" ||
@@ -48,8 +49,10 @@ grep -qx 'ExecStart=/usr/local/bin/ag-box resume' "$WORK/here/usr/local/lib/syst
 
 # What the user has changed stays, also when it is installed once more, and in another place.
 echo "set -g mouse on" >"$WORK/here/etc/box/tmux.conf"
+echo "{ }" >"$WORK/here/etc/base-flake/flake.nix"
 expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/install"
 expect_file "$WORK/here/etc/box/tmux.conf" "set -g mouse on"
+expect_file "$WORK/here/etc/base-flake/flake.nix" "{ }"
 expect_exit 0 env DESTDIR="$WORK/other" "$top/contrib/install" --prefix /opt/ag-box
 grep -qx 'ExecStart=/opt/ag-box/bin/ag-box prune' "$WORK/other/opt/ag-box/lib/systemd/system/box-prune.service" ||
     fail "the unit does not run the program of that prefix"
@@ -72,11 +75,22 @@ expect_exit 2 "$top/contrib/install" --nonsense
 mkdir -p "$WORK/here/var/lib/ag-box/box" "$WORK/here/root/.config/box"
 echo secret >"$WORK/here/root/.config/box/env"
 expect_exit 0 env DESTDIR="$WORK/here" "$WORK/here/usr/local/share/ag-box/uninstall"
-[ "$(files "$WORK/here")" = "$(printf './etc/box/tmux.conf\n./root/.config/box/env')" ] || fail "left: $(files "$WORK/here")"
+[ "$(files "$WORK/here")" = "$(printf './etc/base-flake/flake.nix\n./etc/box/tmux.conf\n./root/.config/box/env')" ] ||
+    fail "left: $(files "$WORK/here")"
 [ -d "$WORK/here/var/lib/ag-box/box" ] || fail "the state is gone"
 expect_exit 1 env DESTDIR="$WORK/here" "$top/contrib/uninstall"
 expect_error "nothing that contrib/install has put there"
+rm "$WORK/here/etc/base-flake/flake.nix" # it comes again, and goes, since nobody has changed it
 expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/install"
+cmp "$WORK/here/etc/base-flake/flake.nix" "$top/contrib/base-flake/flake.nix" || fail "another flake"
+cp -a "$WORK/here" "$WORK/locked"
+expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/uninstall"
+expect_missing "$WORK/here/etc/base-flake"
+echo "{}" >"$WORK/locked/etc/base-flake/flake.lock"
+expect_exit 0 env DESTDIR="$WORK/locked" "$top/contrib/uninstall"
+[ "$(ls "$WORK/locked/etc/base-flake")" = "$(printf 'flake.lock\nflake.nix')" ] || fail "the tools that boxes have are forgotten"
+expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/install"
+echo "{}" >"$WORK/here/etc/base-flake/flake.lock"
 expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/uninstall" --purge
 [ -z "$(files "$WORK/here")" ] || fail "left: $(files "$WORK/here")"
 expect_missing "$WORK/here/var/lib/ag-box"
