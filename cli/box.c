@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/box.h"
 
+#include "cli/flake.h"
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "cli/program.h"
@@ -62,19 +63,31 @@ pid_t box_running(const struct stack *s)
     return keeper_find(run);
 }
 
-/* Of the newest snapshot known here; without keys, or without that, the node's. */
-uint64_t box_memory_max(struct stack *s)
+/* Of the newest snapshot known here. An error: nothing is in it. */
+static int read_meta(struct stack *s, struct meta *ret)
 {
     _cleanup_(view_close) struct view committed = { 0 };
-    struct meta meta = { 0 };
-    int r = s->unlocked ? stack_content(s, NULL) : -ENOKEY;
+    struct error why = { 0 };
+    int r = stack_store(s, &why);
+    if (r == 0)
+        r = stack_content(s, NULL);
     if (r == 0)
         r = view_open_committed(s, &committed, NULL);
-    if (r == 0)
-        r = view_meta(&committed.snapshot, &meta, NULL);
-    uint64_t of_box = r == 0 ? meta.memory_max : 0;
+    *ret = (struct meta){ 0 };
+    return r < 0 ? r : view_meta(&committed.snapshot, ret, NULL);
+}
+
+static uint64_t memory_max(const struct stack *s, const struct meta *m)
+{
+    return m->memory_max ? m->memory_max : s->config->memory_max;
+}
+
+void box_settings(struct stack *s, struct box_settings *ret)
+{
+    struct meta meta;
+    read_meta(s, &meta);
+    *ret = (struct box_settings){ .memory_max = memory_max(s, &meta), .nix = meta.nix };
     meta_release(&meta);
-    return of_box ? of_box : s->config->memory_max;
 }
 
 static int check_tree(struct stack *s, struct error *e)
@@ -101,9 +114,13 @@ int box_start(struct stack *s, struct error *e)
     _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "box.log");
     r = fd_make_directories(run, 0700, e);
     crash_point("box-start.before");
-    struct unit u = { .kind = UNIT_BOX, .name = s->name, .memory_max = r == 0 ? box_memory_max(s) : 0 };
+    struct meta meta = { 0 };
+    if (r == 0 && read_meta(s, &meta) == 0)
+        r = flake_make(s, &meta, e);
+    struct unit u = { .kind = UNIT_BOX, .name = s->name, .memory_max = memory_max(s, &meta) };
     if (r == 0)
         r = unit_start(s->config, &u, log, e);
+    meta_release(&meta);
     crash_point("box-start.after");
     return r;
 }

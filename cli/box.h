@@ -19,8 +19,14 @@ int box_init(char **ret, struct error *e);
 int box_check(struct error *e);
 /* The keeper's pid, -1 if it cannot be seen from here; 0: the box is stopped. */
 pid_t box_running(const struct stack *s);
-uint64_t box_memory_max(struct stack *s); /* what a start now would set, in bytes; 0: no limit */
-/* Runs already: 0. Needs the stack's record; -ENOENT ERROR_UNKNOWN, ERROR_HELD: there is no tree here to run in. */
+/* What a start now would set, of the newest snapshot known here; without that, or keys to read it, the node's. */
+struct box_settings {
+    uint64_t memory_max; /* bytes; 0: no limit */
+    bool nix;            /* its tools are to come from the flake (cli/flake) */
+};
+void box_settings(struct stack *s, struct box_settings *ret);
+/* Runs already: 0. Needs the stack's record; -ENOENT ERROR_UNKNOWN, ERROR_HELD: there is no tree here to run in. With
+ * the keys that are kept here (stack_store). */
 int box_start(struct stack *s, struct error *e);
 /* Returns when nothing of it runs any more; *ret_was (may be NULL): it did run. Stopped already: 0. */
 int box_stop(struct stack *s, bool *ret_was, struct error *e);

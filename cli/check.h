@@ -55,3 +55,4 @@ void check_clock(struct checking *c, struct check_answer *a);
 /* check-tools */
 void check_nodes(struct checking *c, struct check_answer *a);
 void check_tools(struct checking *c, struct check_answer *a);
+void check_nix(struct checking *c, struct check_answer *a);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/box.h"
 #include "cli/commands.h"
+#include "cli/flake.h"
 #include "cli/place.h"
 #include "cli/stack.h"
 #include "fusefs/supervisor.h"
@@ -38,6 +39,7 @@ static int keep(struct stack *s, struct error *e)
     _cleanup_free_ char *home_from =
         s->record.full ? place_in_box(c, s->name, "home") : place_in_run(c, s->name, "tree/home");
     _cleanup_(words_release) struct words hidden = { 0 };
+    _cleanup_free_ char *tools = flake_tools(c, s->name);
     int r = box_init(&init, e);
     if (r < 0)
         return r;
@@ -47,7 +49,8 @@ static int keep(struct stack *s, struct error *e)
                         .project = s->record.path,
                         .project_from = project,
                         .home_from = home_from,
-                        .init = init };
+                        .init = init,
+                        .tools = tools };
     struct keeper_config k = {
         .run = run, .policy = &p, .home = config_home(), .hidden = &hidden, .grace_ms = GRACE_MS, .ready = say_ready
     };

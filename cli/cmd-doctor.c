@@ -18,7 +18,7 @@ static const struct check checks[] = {
     { "timers", false, false, check_timers },   { "disk", true, false, check_disk },
     { "nodes", true, false, check_nodes },      { "store", true, false, check_store },
     { "rights", true, true, check_rights },     { "clock", true, true, check_clock },
-    { "tools", true, false, check_tools },
+    { "tools", true, false, check_tools },      { "nix", true, false, check_nix },
 };
 #define CHECK_COUNT (sizeof(checks) / sizeof(checks[0]))
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/box.h"
 #include "cli/commands.h"
+#include "cli/flake.h"
 #include "cli/mounts.h"
 #include "cli/overview.h"
 #include "cli/pending.h"
@@ -80,6 +81,9 @@ static json_t *describe(struct stack *s)
     struct unit u = { .kind = UNIT_BOX, .name = s->name };
     bool service = keeper ? unit_keeps(&u, keeper) : unit_possible(s->config);
     json_object_set_new(o, "supervised", json_string(service ? "systemd" : "direct"));
+    _cleanup_free_ char *tools = flake_tools(s->config, s->name);
+    if (tools)
+        ui_path_into(o, "tools", tools, strlen(tools));
     add_daemon(s, o);
     return o;
 }
@@ -101,6 +105,14 @@ static void add_pending(struct stack *s, json_t *o)
     if (r == 0)
         r = pending_bytes(root, committed.snapshot.time_ns, &bytes, NULL);
     json_object_set_new(o, "pending_bytes", json_integer((json_int_t)bytes));
+}
+
+static void add_settings(struct stack *s, json_t *o)
+{
+    struct box_settings settings;
+    box_settings(s, &settings);
+    json_object_set_new(o, "memory_max", json_integer((json_int_t)settings.memory_max));
+    json_object_set_new(o, "nix", json_boolean(settings.nix));
 }
 
 /* The head as the store has it now; asked with a name only. */
@@ -141,6 +153,12 @@ static void print_box(struct ui *ui, const json_t *o)
             strcmp(json_string_value(json_object_get(o, "supervised")), "direct") == 0
                 ? " (without systemd: no memory limit)"
                 : "");
+    const char *tools = json_string_value(json_object_get(o, "tools"));
+    bool runs = json_integer_value(json_object_get(o, "box_pid")) != 0;
+    if (tools)
+        ui_line(ui, "  tools from %s", tools);
+    else if (runs && json_is_true(json_object_get(o, "nix")))
+        ui_line(ui, "  tools of this node, although nix=true: ag-box doctor says why");
     json_int_t pending = json_integer_value(json_object_get(o, "pending_bytes"));
     if (pending > 0) {
         char size[16];
@@ -170,7 +188,7 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
     r = stack_store(&s, &why);
     if (r == 0) {
         add_pending(&s, o);
-        json_object_set_new(o, "memory_max", json_integer((json_int_t)box_memory_max(&s)));
+        add_settings(&s, o);
     }
     if (r == 0)
         r = describe_head(&s, o, &why);

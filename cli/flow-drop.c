@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/flake.h"
 #include "cli/mounts.h"
 #include "cli/strays.h"
 #include "index/base/crash.h"
@@ -121,6 +122,7 @@ static int forget(struct stack *s, struct error *e)
     b->base = b->committed = b->fork = (struct snapshot_id){ 0 };
     free(mem_steal(b->path));
     b->full = false;
+    flake_leave(s);
     int r = journal_packs_clear(s->journal, e);
     return r < 0 ? r : flow_set_state(s, BOX_NONE, e);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/flake.h"
 #include "cli/mounts.h"
 #include "cli/stashing.h"
 #include "cli/visit.h"
@@ -196,6 +197,7 @@ int flow_clean(struct stack *s, struct error *e)
     flow_drop_hold(s);
     forget_file(s, "base");
     forget_file(s, "committed");
+    flake_leave(s);
     s->record.upper[0] = '\0';
     s->record.base = s->record.fork = (struct snapshot_id){ 0 };
     bool full = s->record.full;

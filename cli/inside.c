@@ -29,6 +29,7 @@ static int check_here(const struct stack *s, struct error *e)
 static int start(const struct config *c, struct ui *ui, const char *name, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
+    s.attempts = 1; /* the box's settings are here; whatever lacks is not waited for */
     int r = stack_open(&s, c, ui, e);
     if (r == 0)
         r = stack_box(&s, name, false, e);

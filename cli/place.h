@@ -9,6 +9,7 @@
  *                              /<upper>/{upper,work}         the overlay's layers
  *                              /stash                        excluded entries between park and up
  *                              /access                       first touches of the running session
+ *                              /flake                        tools that nix has made (cli/flake)
  *     $AGBOX_STATE_DIR/globals/...                           of TEXT_GLOBALS: see cli/globals.h
  *     $AGBOX_RUN_DIR/NAME/lower, tree, socket                mounts of the lower and the overlay, the daemon's socket
  *                        /touched                            what this session touched first (fusefs/touches)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/saving.h"
 
+#include "cli/flake.h"
 #include "cli/interrupt.h"
 #include "cli/pending.h"
 #include "cli/place.h"
@@ -289,6 +290,7 @@ static int finish(struct walking *w, const struct walk_stats *stats, struct save
     struct tools tools;
     tools_look(w->stack->config, &tools);
     tools_record(&tools, c->meta); /* other tools alone are no reason for a snapshot */
+    flake_record(w->stack, c->meta);
     r = meta_encode(c->meta, &with_tools, e);
     if (r < 0)
         return r;

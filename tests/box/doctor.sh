@@ -70,7 +70,7 @@ done
 [ ! -e /proc/sys/user/max_user_namespaces ] || echo 1000 >"$WORK/over-proc-sys-user-max_user_namespaces"
 [ ! -e /sys/module/overlay/parameters/redirect_max ] || echo 4096 >"$WORK/over-sys-module-overlay-parameters-redirect_max"
 doctor 0
-for name in config fuse overlay bwrap userns tmux systemd tiocsti timers nodes store rights clock tools; do
+for name in config fuse overlay bwrap userns tmux systemd tiocsti timers nodes store rights clock tools nix; do
     says "$name" ok ""
 done
 expect_exit 0 on a env PATH="$bin" "$BUILD/cli/ag-box" doctor
@@ -85,7 +85,7 @@ says fuse fail "/dev/fuse: No such device or address" "modprobe fuse"
 expect_exit 1 on a env PATH="$bin" "$BUILD/cli/ag-box" doctor
 expect_output "fail  fuse     /dev/fuse"
 expect_output "next: modprobe fuse"
-expect_error "1 of 16 checks failed"
+expect_error "1 of 17 checks failed"
 on a umount /dev/fuse
 
 expect_exit 1 on a env PATH="$bin" "$(type -P setpriv)" --inh-caps=-sys_admin --bounding-set=-sys_admin "$BUILD/cli/ag-box" doctor --json
