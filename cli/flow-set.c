@@ -51,7 +51,7 @@ static int assign(struct meta *m, char *const *assignments, int count, bool up_h
 static int refuse_bad(char *const *assignments, int count, struct error *e)
 {
     struct meta any = { 0 };
-    bool changed;
+    bool changed = false;
     int r = assign(&any, assignments, count, false, &changed, e);
     meta_release(&any);
     return r;

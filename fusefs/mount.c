@@ -117,7 +117,7 @@ static int match_exactly(void *arg, const struct mount_line *m)
 
 int mount_find(const char *path, struct mount_found *ret, struct error *e)
 {
-    struct mount_found found;
+    struct mount_found found = { 0 };
     struct search s = { .path = path, .found = &found };
     int r = mount_each(NULL, match_exactly, &s, e);
     if (r < 0)

@@ -119,7 +119,7 @@ static void get_xattrs(struct wire *w, struct entry *n)
         char *name = get_text(w, NAME_LEN_MAX);
         struct bytes value = wire_string(w, ENTRY_XATTR_SIZE_MAX);
         const char *before = n->xattr_count > 0 ? n->xattrs[n->xattr_count - 1].name : NULL;
-        if (w->bad || strncmp(name, OVERLAY, strlen(OVERLAY)) == 0 || (before && strcmp(before, name) >= 0)) {
+        if (!name || w->bad || strncmp(name, OVERLAY, strlen(OVERLAY)) == 0 || (before && strcmp(before, name) >= 0)) {
             free(name);
             w->bad = true;
             return;

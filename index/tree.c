@@ -54,14 +54,16 @@ const struct tree_root *tree_get_root(const struct tree *t)
 
 static int no_entry(struct error *e)
 {
-    return error_say(e, ERROR_UNKNOWN, -ENOENT, "no such entry");
+    error_say(e, ERROR_UNKNOWN, -ENOENT, "no such entry");
+    return -ENOENT;
 }
 
 static int damaged(const struct locator *l, const char *why, struct error *e)
 {
     char pack[PACK_TEXT];
     pack_text(&l->pack, pack);
-    return error_say(e, ERROR_DAMAGED, -EBADMSG, "page at %u of pack %s: %s", l->offset, pack, why);
+    error_say(e, ERROR_DAMAGED, -EBADMSG, "page at %u of pack %s: %s", l->offset, pack, why);
+    return -EBADMSG;
 }
 
 static int read_page(struct tree *t, const struct locator *l, struct page **ret, struct error *e)

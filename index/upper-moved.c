@@ -116,7 +116,7 @@ static int lower_name(struct moving *m, struct moved_directory *d, struct bytes 
     ssize_t up = reach_down(&v->path, text, e);
     if (up < 0)
         return (int)up;
-    _cleanup_free_ char *from = d->lower[0] ? mem_printf("%s/%s", d->lower, text) : mem_strdup(text);
+    _cleanup_free_ char *from = d->lower && d->lower[0] ? mem_printf("%s/%s", d->lower, text) : mem_strdup(text);
     int verdict = judge(v, n, d->passage, e);
     int r = verdict < 0 ? verdict : verdict == VERDICT_EXCLUDED ? 0 : put_base_entry(m, from, n, e);
     if (r == 0 && verdict != VERDICT_EXCLUDED && n->type == ENTRY_DIRECTORY)

@@ -68,7 +68,7 @@ static bool read_whole(int fd, size_t size, struct buf *ret)
 {
     buf_fill(ret, 0, size);
     size_t have = 0;
-    ssize_t n;
+    ssize_t n = 0;
     while (have < size &&
            ((n = pread(fd, ret->data + have, size - have, (off_t)have)) > 0 || (n < 0 && errno == EINTR)))
         have += n > 0 ? (size_t)n : 0;

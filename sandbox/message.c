@@ -123,7 +123,8 @@ int message_start_decode(struct bytes b, struct message_start *ret)
     s.cwd = take_string(&w);
     s.argv = take_list(&w, MESSAGE_ARGV_MAX);
     s.env = take_list(&w, MESSAGE_ENV_MAX);
-    if (!wire_done(&w) || flags >= (FLAG_TTY | FLAG_DETACH) || !s.argv[0] || !s.argv[0][0] || !are_variables(s.env)) {
+    if (!wire_done(&w) || flags >= (FLAG_TTY | FLAG_DETACH) || !s.argv || !s.argv[0] || !s.argv[0][0] || !s.env ||
+        !are_variables(s.env)) {
         message_start_release(&s);
         return -EBADMSG;
     }

@@ -105,22 +105,31 @@ static const struct pack_frame *find(const struct proof *p, const struct locator
     return p->frames.count ? bsearch(&wanted, p->frames.frames, p->frames.count, sizeof(wanted), by_offset) : NULL;
 }
 
-const char *proof_frame(const struct proof *p, const struct locator *l, enum frame_kind kind)
+/* What is wrong, or NULL and the frame. */
+static const char *look_up(const struct proof *p, const struct locator *l, enum frame_kind kind,
+                           const struct pack_frame **ret)
 {
     if (p->broken)
         return p->broken;
     const struct pack_frame *f = find(p, l);
     if (!f || f->at.sealed != l->sealed || f->at.raw != l->raw || f->kind != kind)
         return "its footer knows no such frame";
+    *ret = f;
     return p->spoiled[f - p->frames.frames] ? "a frame in it is damaged" : NULL;
+}
+
+const char *proof_frame(const struct proof *p, const struct locator *l, enum frame_kind kind)
+{
+    const struct pack_frame *f;
+    return look_up(p, l, kind, &f);
 }
 
 const char *proof_extent(const struct proof *p, const struct extent *x)
 {
-    const char *wrong = proof_frame(p, &x->frame, FRAME_DATA);
+    const struct pack_frame *f = NULL;
+    const char *wrong = look_up(p, &x->frame, FRAME_DATA, &f);
     if (wrong)
         return wrong;
-    const struct pack_frame *f = find(p, &x->frame);
     for (uint32_t i = f->first; i < f->first + f->count; i++) {
         const struct pack_extent *n = &p->frames.extents[i];
         if (n->within == x->within && n->length == x->length && hash_equal(&n->hash, &x->hash))

@@ -30,15 +30,14 @@ static inline int mem_steal_fd(int *fd)
     return taken;
 }
 
-static inline void *mem_steal_pointer(void *pp)
-{
-    void **p = pp, *taken = *p;
-    *p = NULL;
-    return taken;
-}
-
 /* Takes the pointer out of variable p, so that p's cleanup finds NULL. */
-#define mem_steal(p) ((__typeof__(p))mem_steal_pointer(&(p)))
+#define mem_steal(p)                                                                                                   \
+    __extension__({                                                                                                    \
+        __typeof__(p) *from_ = &(p);                                                                                   \
+        __typeof__(p) taken_ = *from_;                                                                                 \
+        *from_ = NULL;                                                                                                 \
+        taken_;                                                                                                        \
+    })
 
 /* Zeroed; never NULL (aborts). */
 void *mem_new(size_t count, size_t size) __attribute__((alloc_size(1, 2), returns_nonnull, malloc));
@@ -54,6 +53,6 @@ char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2), retu
  */
 void mem_stay_small(void);
 
-#define _cleanup_(f)    __attribute__((cleanup(f)))
-#define _cleanup_free_  _cleanup_(mem_freep)
+#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _cleanup_free_ _cleanup_(mem_freep)
 #define _cleanup_close_ _cleanup_(mem_closep)
