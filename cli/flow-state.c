@@ -287,8 +287,10 @@ static int park_none(struct stack *s, struct error *e)
         return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
     if (r < 0)
         return r;
-    if (head.state == HEAD_HELD)
-        return error_say(e, ERROR_HELD, -EBUSY, "box %s is not here: it is held by %s", s->name, head.node);
+    if (head.state == HEAD_HELD) {
+        error_say(e, ERROR_HELD, -EBUSY, "box %s is not here: it is held by %s", s->name, head.node);
+        return error_hint(e, "ag-box park %s on %s", s->name, head.node), -EBUSY;
+    }
     ui_line(s->ui, "%s is not here, and free", s->name);
     return 0;
 }

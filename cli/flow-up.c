@@ -53,7 +53,11 @@ static int check_head(void *arg, const struct head *h, struct error *e)
     if (r < 0)
         return error_hint(e, "ag-box set %s path=DIR gives it another place", h->box), r;
     r = project_claim(u->stack, h->path, e);
-    return r < 0 ? r : mounts_check_point(h->path, e);
+    if (r == 0)
+        r = mounts_check_point(h->path, e);
+    if (r < 0 && e && !e->hint[0])
+        error_hint(e, "ag-box set %s path=DIR gives it another place", h->box);
+    return r;
 }
 
 static int take_lease(void *arg, struct error *e)

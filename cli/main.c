@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cli/advice.h"
 #include "cli/cmd.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -29,9 +30,10 @@ static int run(struct cmd_context *c, struct error *e)
         return c->cmd->run(c, e);
 
     int r = config_load(&c->config, e);
+    if (r == 0)
+        r = c->cmd->run(c, e);
     if (r < 0)
-        return r;
-    r = c->cmd->run(c, e);
+        advice_give(c->config, e);
     config_free(c->config);
     return r;
 }

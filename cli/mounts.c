@@ -355,6 +355,22 @@ const char *mounts_missing(void)
     return overlay < 0 && errno != ENOSYS ? "overlayfs" : NULL;
 }
 
+/* What leads to a path that is not there: directories, which can be made where they are missing. */
+static int check_above(const char *path, struct error *e)
+{
+    _cleanup_free_ char *above = mem_strdup(path);
+    struct stat st;
+    do {
+        char *slash = strrchr(above, '/');
+        slash[slash == above] = '\0';
+    } while (stat(above, &st) < 0 && above[1]);
+    if (!S_ISDIR(st.st_mode))
+        return error_say(e, ERROR_BUSY, -ENOTDIR, "%s cannot be made: %s is no directory", path, above);
+    if (access(above, W_OK | X_OK) < 0)
+        return error_set(e, ERROR_BUSY, -errno, "%s cannot be made in %s", path, above);
+    return 0;
+}
+
 int mounts_check_point(const char *path, struct error *e)
 {
     struct mount_found m;
@@ -364,9 +380,10 @@ int mounts_check_point(const char *path, struct error *e)
     }
     _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
-        if (errno == ENOENT)
-            return 0;
-        return error_set(e, ERROR_BUSY, -errno, "%s is in the way", path);
+        int number = errno;
+        struct stat st;
+        return lstat(path, &st) < 0 ? check_above(path, e)
+                                    : error_set(e, ERROR_BUSY, -number, "%s is in the way", path);
     }
     DIR *d = fdopendir(mem_steal_fd(&fd));
     size_t entries = 0;

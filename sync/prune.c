@@ -36,7 +36,7 @@ static int begin(struct prune *p, struct error *e)
 {
     int r = lease_read(p->lease, false, &p->head, e);
     if (r < 0)
-        return r;
+        return r == -ENOENT ? error_say(e, ERROR_UNKNOWN, r, "no box %s", box_of(p)) : r;
     if (p->head.state == HEAD_TOMBSTONE)
         return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s was dropped", box_of(p));
     p->ours = outcome_standing(p->lease->record, &p->head) == LEASE_OURS;
