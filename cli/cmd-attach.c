@@ -10,11 +10,13 @@
 
 /*
  * tmux may just be on its way: boxinit starts it again when it has ended. What it says on stderr it says before it has
- * attached; later it would be on the screen. -N: only boxinit starts a server, with the box's configuration.
+ * attached; later it would be on the screen. -N: only boxinit starts a server, with the box's configuration. $2 is what
+ * the server itself runs, whatever was installed since.
  */
 #define ATTACH                                                                                                         \
     "exec 3>&1; i=0; while :; do "                                                                                     \
-    "e=$(tmux -N -S \"$1\" attach-session 2>&1 >&3 3>&-) && exit 0; [ -n \"$e\" ] || exit 1; "                         \
+    "t=$2; [ -x \"$t\" ] || t=tmux; e=$(\"$t\" -N -S \"$1\" attach-session 2>&1 >&3 3>&-) && exit 0; [ -n \"$e\" ] "   \
+    "|| exit 1; "                                                                                                      \
     "[ $i -lt 50 ] || { printf '%s\\n' \"$e\"; exit 1; }; i=$((i + 1)); sleep 0.1; done"
 
 static int check_terminal(struct error *e)
@@ -29,9 +31,10 @@ static int attach(const char *name, const struct inside *n, struct session_resul
 {
     const char *term = getenv("TERM"), *colours = getenv("COLORTERM");
     _cleanup_free_ char *socket = mem_printf("%s/%s/tmux.sock", BOXINIT_RUN, name);
+    _cleanup_free_ char *program = mem_printf("%s/%s/tmux", BOXINIT_RUN, name);
     _cleanup_free_ char *term_is = mem_printf("TERM=%s", term && term[0] ? term : DEFAULT_TERM);
     _cleanup_free_ char *colours_are = colours ? mem_printf("COLORTERM=%s", colours) : NULL;
-    char *argv[] = { (char *)"sh", (char *)"-c", (char *)ATTACH, (char *)"sh", socket, NULL };
+    char *argv[] = { (char *)"sh", (char *)"-c", (char *)ATTACH, (char *)"sh", socket, program, NULL };
     char *env[] = { term_is, colours_are, NULL };
     struct session s = {
         .socket = n->socket,
@@ -60,9 +63,8 @@ static int run(struct cmd_context *c, struct error *e)
     if (code == 0)
         return 0;
     error_say(e, ERROR_FAILED, -EIO, "attach %s: tmux in the box ended with %d", name, code);
-    /* It stays so where tmux was upgraded below a running server, whose protocol is another then. */
-    return error_hint(e, "attach again; if it stays so: ag-box exec %s -- tmux -S %s/%s/tmux.sock kill-server", name,
-                      BOXINIT_RUN, name),
+    return error_hint(e, "attach again; if it stays so: ag-box exec %s -- %s/%s/tmux -S %s/%s/tmux.sock kill-server",
+                      name, BOXINIT_RUN, name, BOXINIT_RUN, name),
            -EIO;
 }
 

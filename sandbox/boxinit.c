@@ -197,6 +197,7 @@ int main(int argc, char **argv)
         return 1;
     }
     n.tmux.socket = mem_printf("%s/%s/tmux.sock", BOXINIT_RUN, n.name);
+    n.tmux.program = mem_printf("%s/%s/tmux", BOXINIT_RUN, n.name);
     n.tmux.cwd = n.service.cwd = n.cwd;
     while ((r = turn(&n)) == 0)
         ;

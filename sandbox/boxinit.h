@@ -4,7 +4,8 @@
 /*
  * boxinit - PID 1 of a box: `boxinit --listen FD --ready FD --name NAME --cwd PROJECT`, a static program of its own.
  *
- * It reaps, keeps the box's tmux standing (socket BOXINIT_RUN/NAME/tmux.sock, environment as its own) and serves
+ * It reaps, keeps the box's tmux standing (socket BOXINIT_RUN/NAME/tmux.sock, environment as its own; the program that
+ * speaks with it is BOXINIT_RUN/NAME/tmux) and serves
  * commands on the listener (sandbox/message), a listening unix socket that the host has made. The listener and the ready
  * pipe are its own; no child inherits a descriptor, and it is not dumpable, so that nobody in the box can take them.
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/tmux.h"
 
+#include "index/base/log.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 
@@ -8,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define CONFIGURATION "/run/box/etc/tmux.conf"
 #define SAID_MAX 4096
@@ -16,8 +18,19 @@
 #define LONG_LIFE_NS INT64_C(10000000000)
 #define MS INT64_C(1000000)
 
+/* Whoever attaches does without it. */
+static void show_program(struct tmux *t, pid_t server)
+{
+    char target[32];
+    snprintf(target, sizeof(target), "/proc/%d/exe", server);
+    unlink(t->program);
+    if (server > 0 && symlink(target, t->program) < 0)
+        log_info("link %s: %m", t->program);
+}
+
 static void pause_then_start(struct tmux *t, int64_t now)
 {
+    show_program(t, 0);
     t->server = 0;
     t->pause_ms = t->pause_ms == 0 ? PAUSE_MIN_MS : t->pause_ms * 2;
     if (t->pause_ms > PAUSE_MAX_MS)
@@ -91,6 +104,7 @@ static int client_reaped(struct tmux *t, int status, int64_t now, char why[256])
     if (pid > 1 && kill(pid, 0) == 0) {
         t->server = pid;
         t->at_ns = now;
+        show_program(t, pid);
         return 1;
     }
     pause_then_start(t, now);

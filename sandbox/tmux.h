@@ -7,6 +7,9 @@
  * `tmux new-session -d` starts the server, which becomes a child of PID 1; its pid is what the client prints. When that
  * pid is reaped (the last shell ended, or it was killed), it is started again on the same socket, after a pause that
  * doubles while it does not live long.
+ *
+ * While it stands, `program` is a link to what it runs: tmux may be upgraded below it, and a newer client need not speak its
+ * language.
  */
 
 #include "sandbox/child.h"
@@ -18,8 +21,8 @@
 #define TMUX_START_MS 30000
 
 struct tmux {
-    const char *cwd, *socket; /* borrowed */
-    struct child client;      /* pid 0: none runs */
+    const char *cwd, *socket, *program; /* borrowed */
+    struct child client;                /* pid 0: none runs */
     struct queue said;
     pid_t server; /* 0: none that we know of */
     unsigned pause_ms;

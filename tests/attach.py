@@ -19,7 +19,7 @@ def inside(script):
 
 
 def clients():
-    return len(inside("tmux -S /run/box/%s/tmux.sock list-clients 2>/dev/null || true" % NAME).splitlines())
+    return len(inside("cd /run/box/%s && ./tmux -S tmux.sock list-clients 2>/dev/null || true" % NAME).splitlines())
 
 
 def attach(**options):
@@ -122,6 +122,20 @@ def test_kill_of_attach():
     assert t.wait() == -signal.SIGKILL
     t.close()
     eventually(lambda: clients() == 0, "tmux sees that the terminal is gone")
+    t = attach()
+    t.type("echo $((6 * 8)) $$\r")
+    assert t.sees(r"48 (\d+)\s").group(1) == shell, "another shell: tmux did not live on"
+    detach(t)
+
+
+def test_kill_of_the_relay():
+    """What speaks with tmux in the box is killed: attach ends, the terminal is as it was, tmux goes on."""
+    t = attach()
+    t.type("echo $((6 * 7)) $$\r")
+    shell = t.sees(r"42 (\d+)\s").group(1)
+    inside("kill -9 $(cd /run/box/%s && ./tmux -S tmux.sock list-clients -F '#{client_pid}')" % NAME)
+    assert t.wait() == 1 and t.is_restored(), (t.status, t.text()[-300:])
+    t.close()
     t = attach()
     t.type("echo $((6 * 8)) $$\r")
     assert t.sees(r"48 (\d+)\s").group(1) == shell, "another shell: tmux did not live on"
