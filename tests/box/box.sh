@@ -80,6 +80,18 @@ box_is a demo stopped
 on a ag-box up demo
 box_is a demo running
 
+# Who comes while it ends waits for that, and starts it again.
+on a ag-box exec demo -d -- sh -c 'trap "sleep 2; exit" TERM; while :; do sleep 0.1; done' >/dev/null
+first=$(keeper)
+kill "$first"
+expect_exit 0 on a ag-box exec demo -- true
+second=$(keeper)
+[ "$second" != "$first" ] || fail "it ran in a box that ends"
+on a ag-box exec demo -d -- sh -c 'trap "sleep 2; exit" TERM; while :; do sleep 0.1; done' >/dev/null
+kill "$second"
+expect_exit 0 on a ag-box up demo
+[ "$(keeper)" != "$second" ] || fail "a box that ends is taken for one that runs"
+
 on a ag-box park demo
 box_is a demo stopped
 expect_clean a
