@@ -104,12 +104,26 @@ static int check_tree(struct stack *s, struct error *e)
     return error_hint(e, "ag-box up %s", s->name);
 }
 
+/* Under the box's lock. A keeper without its socket ends, or has only begun because whoever started it was killed: it
+ * is waited for until either is clear. */
+static bool runs_on(const struct stack *s)
+{
+    _cleanup_free_ char *socket = place_in_run(s->config, s->name, "exec");
+    int64_t end = clock_boot_ns() + STOP_MS * 1000000LL;
+    while (box_running(s)) {
+        if (access(socket, F_OK) == 0 || clock_boot_ns() > end)
+            return true;
+        poll(NULL, 0, LOOK_MS);
+    }
+    return false;
+}
+
 int box_start(struct stack *s, struct error *e)
 {
     int r = box_check(e);
     if (r == 0)
         r = check_tree(s, e);
-    if (r < 0 || box_running(s))
+    if (r < 0 || runs_on(s))
         return r;
     _cleanup_free_ char *run = place_run(s->config, s->name), *log = place_in_box(s->config, s->name, "box.log");
     r = fd_make_directories(run, 0700, e);

@@ -342,6 +342,7 @@ static bool ends_within(int pidfd, int timeout_ms)
  * not even die of KILL. */
 static void end_box(struct keeper *k, bool gently)
 {
+    unlinkat(k->run, "exec", 0); /* so that whoever comes now knows that it ends */
     if (gently) {
         tell_init(k, SIGTERM);
         ends_within(k->bwrap_fd, (int)k->config->grace_ms);
