@@ -72,6 +72,18 @@ def test_size():
     detach(t)
 
 
+def test_job_control():
+    t = attach()
+    t.type("sleep 1000\r")
+    eventually(lambda: inside("pgrep -x sleep || true"), "sleep runs")
+    t.type("\x1a")
+    t.sees("Stopped")
+    t.type("bg; jobs; kill %1; wait %1; echo ended-$?\r")
+    t.sees("Running")
+    t.sees("ended-143")
+    detach(t)
+
+
 def test_terminal_unknown_in_the_box():
     t = attach(env={"TERM": "no-such-terminal"})
     detach(t)
