@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#define SHOWN 20
 #define LEASE_S 300 /* it lasts from one PUT to the next */
 
 static void open_lease(struct stack *s, struct lease *ret)
@@ -26,16 +27,20 @@ static void open_lease(struct stack *s, struct lease *ret)
 }
 
 /* ret->seq is 0 where nothing was ever pushed. */
-static int read_head(struct lease *l, bool force, struct head *ret, struct error *e)
+static int read_head(struct stack *s, struct lease *l, bool force, struct head *ret, struct error *e)
 {
     struct error why = { 0 };
-    int r = lease_read(l, force, ret, &why);
+    int r = lease_read(l, false, ret, &why);
+    if (r == -ESTALE && force) {
+        ui_warn(s->ui, "%s; taken as it is", why.text);
+        r = lease_read(l, true, ret, &why);
+    }
     if (r == -ENOENT)
         return 0;
+    if (r == -ESTALE && strstr(why.hint, "--accept-rollback"))
+        error_hint(&why, "if the store was restored from a copy on purpose: --force");
     if (r < 0 && e)
         *e = why;
-    if (r == -ESTALE)
-        error_hint(e, "if the store was rolled back on purpose, --force takes it as it is");
     return r;
 }
 
@@ -240,7 +245,7 @@ int flow_globals_push(struct stack *s, bool force, struct error *e)
     bool changed = true;
     int r = settle(s, &l, e);
     if (r == 0)
-        r = read_head(&l, force, &head, e);
+        r = read_head(s, &l, force, &head, e);
     if (r == 0 && !force)
         r = refuse_other(s, &head, e);
     if (r == 0)
@@ -308,10 +313,12 @@ static void tell_pull(struct stack *s, const struct head *h, const struct snapsh
     if (!where)
         return;
     ui_field_text(s->ui, "kept_in", where);
-    size_t i;
-    json_t *one;
-    json_array_foreach(kept, i, one) ui_line(s->ui, "  ~/%s was changed here, and is kept in %s",
-                                             json_string_value(json_object_get(one, "path")), where);
+    size_t count = json_array_size(kept);
+    for (size_t i = 0; i < count && i < SHOWN; i++)
+        ui_line(s->ui, "  ~/%s was changed here, and is kept in %s",
+                json_string_value(json_object_get(json_array_get(kept, i), "path")), where);
+    if (count > SHOWN)
+        ui_line(s->ui, "  … and %zu more; --json names them", count - SHOWN);
 }
 
 static int pull(struct stack *s, const struct head *h, struct error *e)
@@ -345,7 +352,7 @@ int flow_globals_pull(struct stack *s, bool force, bool *ret_none, struct error 
     open_lease(s, &l);
     _cleanup_(head_releasep) struct head head = { 0 };
     *ret_none = false;
-    int r = read_head(&l, force, &head, e);
+    int r = read_head(s, &l, force, &head, e);
     if (r < 0)
         return r;
     *ret_none = head.seq == 0;

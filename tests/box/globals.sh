@@ -249,3 +249,20 @@ mv "$WORK/away" "$WORK/store"
 find "$B" -printf '%p %T@ %i\n' | sort | diff "$WORK/before-b" - || fail "HOME was touched"
 expect_exit 0 on b ag-box globals pull
 expect_file "$B/.claude/settings.json" more
+
+# A store that is older than what was seen of it is not believed, unless it is said to be.
+cp -a "$WORK/store" "$WORK/copy"
+echo "newest" >"$A/.claude/settings.json"
+on a ag-box globals push
+on b ag-box globals pull
+rm -r "$WORK/store"
+mv "$WORK/copy" "$WORK/store"
+for node in a b; do
+    expect_exit 7 on $node ag-box globals auto
+    expect_error "--force"
+done
+expect_file "$B/.claude/settings.json" newest
+expect_exit 0 on a ag-box globals push --force
+expect_error "taken as it is"
+on b ag-box globals pull
+expect_file "$B/.claude/settings.json" newest
