@@ -75,12 +75,19 @@ static void tell_snapshot(struct stack *s, const struct snapshot_id *id, char te
 
 /* --- push */
 
-/* One way: what another node has pushed since the two agreed would be lost without a word. */
+/*
+ * One way: what another node has pushed since the two agreed would be lost without a word. So would all of it, if a
+ * node that was set up anew, with an empty HOME and its old name, pushed that.
+ */
 static int refuse_other(const struct stack *s, const struct head *h, struct error *e)
 {
-    if (h->seq == 0 || is_root(h, &s->record.base) || strcmp(h->node, s->config->node) == 0)
+    if (h->seq == 0 || is_root(h, &s->record.base) || is_root(h, &s->record.committed))
         return 0;
-    error_say(e, ERROR_HELD, -ESTALE, "%s has pushed since this node last pushed or pulled", h->node);
+    bool same_name = strcmp(h->node, s->config->node) == 0;
+    error_say(e, ERROR_HELD, -ESTALE,
+              same_name ? "%s has pushed what this machine's state does not know of"
+                        : "%s has pushed since this node last pushed or pulled",
+              h->node);
     return error_hint(e, "`ag-box globals pull --force` takes what it pushed, `push --force` replaces it"), -ESTALE;
 }
 
@@ -125,13 +132,13 @@ static int differs(struct stack *s, struct view *base, bool *ret, struct error *
 
 static int open_base(struct stack *s, const struct head *h, struct view *ret, struct error *e)
 {
-    if (is_root(h, &s->record.committed))
-        return view_open_committed(s, ret, e);
-    int r = journal_stat_clear(s->journal, e); /* it tells of packs that may be gone */
-    return r < 0 ? r : view_open_id(s, &h->root, ret, e);
+    return is_root(h, &s->record.committed) ? view_open_committed(s, ret, e) : view_open_id(s, &h->root, ret, e);
 }
 
-/* A hold, and nothing known to be in the store but what the base has. */
+/*
+ * A hold, and nothing known to be in the store but what the base has: packs of a push that was not committed, which the
+ * stat cache tells of, too, may be gone since.
+ */
 static int take_hold(struct stack *s, const struct head *h, struct error *e)
 {
     static const struct snapshot_id none = { { 0 } };
@@ -143,7 +150,7 @@ static int take_hold(struct stack *s, const struct head *h, struct error *e)
     int r = cache_known_clear(s->cache, e);
     if (r == 0)
         r = journal_packs_clear(s->journal, e);
-    if (r == 0 && h->seq == 0)
+    if (r == 0)
         r = journal_stat_clear(s->journal, e);
     if (r == 0)
         r = stack_save_record(s, e);
@@ -212,6 +219,7 @@ static int send(struct stack *s, struct lease *l, struct head *h, struct view *b
         saved_release(&saved);
         return r;
     }
+    store_resume(s->store);
     flow_drop_hold(s);
     int stored = stack_save_record(s, r < 0 ? NULL : e);
     r = r < 0 ? r : stored;

@@ -90,3 +90,21 @@ while read -r step <&3; do
     expect_output "all is as in snapshot"
     nothing_left
 done 3<"$WORK/steps-pull"
+
+# --- packs of a push that came to nothing are gone after two prunes; the next push knows
+
+load push
+expect_exit 137 on a env AGBOX_CRASH_AT=globals:globals-collected.after ag-box globals push
+sleep 0.1 # so that the stat cache believes the times of what was collected
+expect_exit 137 on a env AGBOX_CRASH_AT=globals:globals-acquired.after ag-box globals push
+expect_exit 137 on a env AGBOX_CRASH_AT=globals:put-head.after ag-box globals push # the lease is free, with the old root
+days() { on "$1" env AGBOX_STORE_CLOCK=$(($2 * 86400)) "${@:3}"; }
+packs=$(find "$WORK/store/globals/pack" -type f | wc -l)
+rm -r "$WORK/store/globals/hold" # which its next push would do
+days b 2 ag-box prune globals
+days b 4 ag-box prune globals
+[ "$(find "$WORK/store/globals/pack" -type f | wc -l)" -lt "$packs" ] || fail "prune has left them"
+days a 4 ag-box globals push
+days a 4 ag-box check globals
+days b 4 ag-box globals pull
+is_version "$B" two || fail "what a has pushed is not there"

@@ -266,3 +266,12 @@ expect_exit 0 on a ag-box globals push --force
 expect_error "taken as it is"
 on b ag-box globals pull
 expect_file "$B/.claude/settings.json" newest
+
+# A node that was set up anew under its old name does not push its empty HOME over everything.
+rm -rf "$WORK/node/a/state" "$A"
+mkdir "$A"
+expect_exit 3 on a ag-box globals auto
+expect_error "a has pushed what this machine's state does not know of"
+expect_exit 0 on a ag-box globals pull --force
+expect_file "$A/.claude/settings.json" newest
+on a ag-box globals auto
