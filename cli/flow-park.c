@@ -171,12 +171,13 @@ static int commit(struct stack *s, const struct saved *saved, const struct meta 
 }
 
 /* P4 to P7; the tree is still. */
-static int save_and_commit(struct stack *s, struct error *e)
+static int save_and_commit(struct stack *s, struct stash_list *ret_left_out, struct error *e)
 {
     _cleanup_(flow_saving_close) struct flow_saving f = { 0 };
     struct saved saved = { 0 };
     int r = flow_saving_open(s, &f, e);
     f.config.tidy = true;
+    f.config.left_out = ret_left_out;
     if (r == 0)
         r = saving_run(s, &f.config, &saved, e);
     if (r == 0)
@@ -243,10 +244,14 @@ static int make_still(struct stack *s, struct error *e)
 
 int flow_park_held(struct stack *s, struct error *e)
 {
+    struct stash_list left_out = { 0 };
     int r = stack_content(s, e);
     if (r == 0)
         r = make_still(s, e);
     if (r == 0)
-        r = save_and_commit(s, e);
-    return r < 0 ? r : flow_clean(s, e);
+        r = save_and_commit(s, &left_out, e);
+    if (r == 0) /* a plain directory may have been written to since it was walked */
+        r = flow_clean_known(s, s->record.full ? NULL : &left_out, e);
+    stash_list_release(&left_out);
+    return r;
 }

@@ -174,10 +174,10 @@ static int remove_upper(struct stack *s, struct error *e)
     return remove_tree(s->box_dir, s->record.upper, e);
 }
 
-int flow_clean(struct stack *s, struct error *e)
+int flow_clean_known(struct stack *s, const struct stash_list *left_out, struct error *e)
 {
     pid_t user = 0;
-    int r = stashing_take(s, e);
+    int r = stashing_take(s, left_out, e);
     if (r == 0)
         r = flow_aside_settle(s, e);
     if (r == 0)
@@ -206,6 +206,11 @@ int flow_clean(struct stack *s, struct error *e)
     crash_point("plain-home.before");
     /* A plain home was committed with the project, and only the box ever had it open. */
     return r == 0 && full ? remove_tree(s->box_dir, "home", e) : r;
+}
+
+int flow_clean(struct stack *s, struct error *e)
+{
+    return flow_clean_known(s, NULL, e);
 }
 
 int flow_clean_all(struct stack *s, struct error *e)

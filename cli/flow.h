@@ -81,6 +81,8 @@ int flow_throw_away(struct stack *s, struct error *e);
 /* P8, from parked; idempotent. While another mount namespace shows the overlay, the state, the upper and the hold stay;
  * that is said, and no error. */
 int flow_clean(struct stack *s, struct error *e);
+int flow_clean_known(struct stack *s, const struct stash_list *left_out,
+                     struct error *e); /* the same, where it is known what the overlay is to give to the stash */
 int flow_clean_all(struct stack *s, struct error *e); /* then it is -EBUSY ERROR_BUSY: before the box comes up anew */
 /* n becomes a snapshot of its own with the same tree: new id, this parent and meta, this node and lease; PUT, not
  * committed. */

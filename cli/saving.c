@@ -62,13 +62,12 @@ int saving_rules(const struct meta *m, struct exclude **ret, struct error *e)
 
 static int on_excluded(void *arg, const char *path, bool directory, struct error *e)
 {
-    (void)directory;
-    (void)e;
     struct walking *w = arg;
     const char *slash = strrchr(path, '/');
     if (strcmp(slash ? slash + 1 : path, EXCLUDE_AUTH_SECRET) == 0)
         w->saw_secret = true;
-    return 0;
+    struct stash_list *list = w->content_only ? NULL : w->config->left_out;
+    return list ? stash_list_add(list, path, directory, e) : 0;
 }
 
 static void on_unsettled(void *arg, const char *path)

@@ -12,6 +12,7 @@
 #include "cli/view.h"
 #include "index/exclude.h"
 #include "index/meta.h"
+#include "index/stash.h"
 #include "sync/save.h"
 
 struct saving_config {
@@ -20,6 +21,7 @@ struct saving_config {
     const char *project; /* full: the directory to walk (the project's path, or where it was moved aside) */
     struct meta *meta;   /* of the new snapshot; gets its pin when an .auth-secret is seen (rule T4) */
     const struct tidy_plan *avoid; /* packs that the new snapshot is not to refer to; NULL: none */
+    struct stash_list *left_out;   /* gets what the walk that counts leaves out; NULL: nobody asks */
     bool tidy;                     /* a park: also what rule S4 has it write anew */
     bool rules_changed;            /* meta's exclude rules differ from the base's */
     struct tree *parent_tree;      /* of parent, where it is not base */

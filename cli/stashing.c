@@ -43,9 +43,10 @@ static int list_upper(struct view *base, struct view *committed, const struct ex
     return upper_run(&c, no_change, NULL, &stats, e);
 }
 
-static int take_upper(struct stack *s, struct view *committed, const struct exclude *rules, struct stash_list *list,
-                      struct error *e)
+static int take_upper(struct stack *s, struct view *committed, const struct exclude *rules,
+                      const struct stash_list *left_out, struct stash_list *walked, struct error *e)
 {
+    const struct stash_list *list = left_out ? left_out : walked;
     _cleanup_free_ char *layers = place_in_box(s->config, s->name, s->record.upper);
     _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
     _cleanup_close_ int upper = -1, project = -1, home = -1;
@@ -55,8 +56,8 @@ static int take_upper(struct stack *s, struct view *committed, const struct excl
         return 0;
     if (r == 0)
         r = view_open_base(s, &base, e);
-    if (r == 0)
-        r = list_upper(&base, committed, rules, upper, list, e);
+    if (r == 0 && !left_out)
+        r = list_upper(&base, committed, rules, upper, walked, e);
     if (r < 0 || list->count == 0)
         return r;
     r = mounts_reach(s, e);
@@ -96,9 +97,9 @@ static int take_plain(struct stack *s, const struct exclude *rules, struct stash
     return r < 0 ? r : stash_take(stash, &from, list, e);
 }
 
-int stashing_take(struct stack *s, struct error *e)
+int stashing_take(struct stack *s, const struct stash_list *left_out, struct error *e)
 {
-    if (!s->record.upper[0] && !(s->record.full && s->record.aside))
+    if ((!s->record.upper[0] && !(s->record.full && s->record.aside)) || (left_out && left_out->count == 0))
         return 0;
     _cleanup_(view_close) struct view committed = { 0 };
     struct meta meta = { 0 };
@@ -114,9 +115,10 @@ int stashing_take(struct stack *s, struct error *e)
     if (r == 0 && s->record.full && s->record.aside)
         r = take_plain(s, rules, &list, e);
     else if (r == 0 && s->record.upper[0])
-        r = take_upper(s, &committed, rules, &list, e);
-    if (r == 0 && list.count)
-        ui_line(s->ui, "kept on this node, not in the snapshot: %zu excluded entries", list.count);
+        r = take_upper(s, &committed, rules, left_out, &list, e);
+    size_t count = left_out ? left_out->count : list.count;
+    if (r == 0 && count)
+        ui_line(s->ui, "kept on this node, not in the snapshot: %zu excluded entries", count);
     stash_list_release(&list);
     exclude_free(rules);
     meta_release(&meta);

@@ -38,3 +38,14 @@ first_ls big 1000000 3
 first_ls some-links 22000 4 1000
 first_ls many-links 22000 4 20000
 first_ls big-links 1000000 4 20000
+
+# What a snapshot carries of a large tree with hard links is no burden for a small park: 20 files of 5 KB in 20 directories.
+big="$WORK/big-links"
+on fresh-big-links ag-box hydrate big-links
+on fresh-big-links sh -c "cd '$big' && for d in \$(ls | head -n 20); do head -c 5000 /dev/urandom >\$d/new; done"
+fault reset
+on fresh-big-links ag-box park big-links
+[ "$(fault_counter requests)" -le 8 ] || fail "$(fault_counter requests) requests: $(fault log)"
+sent=$(fault_counter bytes_in)
+echo "a park of 20 files sends $sent bytes"
+[ "$sent" -le $((20 * 5000 + 200000)) ] || fail "a park of 20 files sends $sent bytes"
