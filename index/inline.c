@@ -147,9 +147,9 @@ int inline_pages(struct source *source, const struct tree_root *root, const stru
     for (size_t i = 0; r == 0 && !root->empty && i < sizeof(directories) / sizeof(*directories); i++)
         r = choose_directory(source, t, directories[i], &c, e);
     if (r == 0 && !root->empty)
-        r = choose_levels(source, t, &c, e);
-    if (r == 0 && !root->empty)
         r = choose_links(source, t, groups, group_count, &c, e);
+    if (r == 0 && !root->empty) /* what has no room there costs only who looks just there */
+        r = choose_levels(source, t, &c, e);
     if (r < 0) {
         snapshot_pages_free(c.pages, c.count);
         return r;

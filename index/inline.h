@@ -3,10 +3,9 @@
 
 /*
  * inline - the pages that a snapshot object carries itself: on the way from the root to the first own entries of the
- * tree's top, project/ and home/, so that a mount's first questions need no other object (rule F2); and the inner
- * levels that are small (up to some 30,000 files: all), so that any other look-up needs but one: its leaf; and the
- * inner pages on the way to names of hard links, if these are few, so that an `up` that joins them needs but their
- * leaves.
+ * tree's top, project/ and home/, so that a mount's first questions need no other object (rule F2); the inner pages on
+ * the way to names of hard links, if these are few, so that an `up` that joins them needs but their leaves; and the
+ * inner levels that are small (up to some 30,000 files: all), so that any other look-up needs but one: its leaf.
  */
 
 #include "index/links.h"
