@@ -43,6 +43,11 @@ with ag-box set demo memory_max=700M
 with ag-box up demo
 grep -qx -- --property=MemoryMax=734003200 "$WORK/bin/arguments" || fail "not the box's memory limit"
 with ag-box park demo
+: >"$WORK/bin/arguments"
+with ag-box up demo --no-start
+with ag-box exec demo -- true
+grep -qx -- --property=MemoryMax=734003200 "$WORK/bin/arguments" || fail "not the box's memory limit, where exec starts it"
+with ag-box park demo
 
 # What goes wrong in the service is said by whoever started it.
 touch "$WORK/bin/broken"
