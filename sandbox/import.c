@@ -4,6 +4,7 @@
 #include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "sandbox/origin.h"
+#include "sandbox/prefix.h"
 #include "sandbox/words.h"
 
 #include <dirent.h>
@@ -55,18 +56,14 @@ static bool ends_with(const char *name, const char *end)
 static int read_origin(const struct import *i, const char *path, char **ret)
 {
     _cleanup_close_ int fd = fd_open_beneath(i->transfer.from, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return -ENOENT;
     _cleanup_(buf_release) struct buf head = { 0 };
-    for (off_t max = HEAD_FIRST;; max = ORIGIN_HEAD_MAX) {
-        buf_clear(&head);
-        buf_fill(&head, 0, (size_t)(max < st.st_size ? max : st.st_size));
-        if (fd_pread_all(fd, head.data, head.len, 0, NULL) < 0)
+    for (size_t max = HEAD_FIRST;; max = ORIGIN_HEAD_MAX) {
+        bool more = false;
+        if (fd < 0 || prefix_read(fd, ends_with(path, ".zst"), max, &head, &more) < 0)
             return -ENOENT;
         int r = i->agent == CREDENTIALS_CLAUDE ? origin_of_claude(buf_bytes(&head), ret)
                                                : origin_of_codex(buf_bytes(&head), ret);
-        if (r == 0 || st.st_size <= max || max == ORIGIN_HEAD_MAX)
+        if (r == 0 || !more || max == ORIGIN_HEAD_MAX)
             return r;
     }
 }

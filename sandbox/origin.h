@@ -6,7 +6,8 @@
  *
  *     Claude Code  .claude/projects/SLUG/ID.jsonl: `cwd` of the first line that has one. The slug does not tell /a/b-c
  *                  from /a/b/c
- *     Codex        .codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl: payload.cwd of the first line, a session_meta
+ *     Codex        .codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl, or .jsonl.zst: payload.cwd of the first line, a
+ *                  session_meta
  *     Grok         .grok/sessions/DIRECTORY/ID/: the name, percent-encoded; what the files below say does not count
  *
  * What is read is a guess of whoever wrote it: an origin is an absolute path without "//", "." and "..", or there is

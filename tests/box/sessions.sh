@@ -86,4 +86,14 @@ expect_missing "$WORK/home-of-three/.claude/projects"
 expect_exit 0 on a ag-box track --json two "$WORK/two"
 [ "$(jq -c '[.sessions, .sessions_left_out, .sessions_bytes > 0]' "$WORK/output")" = '[{"claude":1,"codex":0,"grok":0},4,true]' ] ||
     fail "JSON: $(cat "$WORK/output")"
+
+# Of two boxes that run here each has its own.
+on a ag-box up demo
+for box in demo two; do
+    on a ag-box exec "$box" -- find / -path /proc -prune -o -path /usr -prune -o -name '*.jsonl' -printf '%f\n' | sort | tr '\n' ' ' >"$WORK/$box.seen"
+done
+[ "$(cat "$WORK/two.seen")" = "own.jsonl " ] || fail "the other's sessions are seen: $(cat "$WORK/two.seen")"
+[ "$(cat "$WORK/demo.seen")" = "agent-1.jsonl below.jsonl own.jsonl rollout-2026-07-16T08-00-00-own.jsonl updates.jsonl " ] ||
+    fail "the box has others than its own: $(cat "$WORK/demo.seen")"
+on a ag-box park demo
 on a ag-box park two

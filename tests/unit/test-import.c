@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zstd.h>
 
 #include <cmocka.h>
 
@@ -125,6 +126,18 @@ static void put(const struct place *p, const char *text, const char *path)
     scratch_write(text, "%s", whole);
 }
 
+static void put_compressed(const struct place *p, const char *text, const char *path)
+{
+    _cleanup_(buf_release) struct buf b = { 0 };
+    buf_fill(&b, 0, ZSTD_compressBound(strlen(text)));
+    size_t n = ZSTD_compress(b.data, b.len, text, strlen(text), 3);
+    assert_false(ZSTD_isError(n));
+    put(p, "", path);
+    _cleanup_free_ char *whole = mem_printf("%s/%s", p->user, path);
+    _cleanup_close_ int fd = open(whole, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(fd_write_all(fd, b.data, n, NULL), 0);
+}
+
 static int import(struct place *p, struct error *e)
 {
     return import_sessions(p->user, p->home, "/a/b/c", NULL, &p->report, e);
@@ -193,6 +206,8 @@ static void codex_and_grok(void **state)
     put(&p, first, ".codex/sessions/2026/07/16/rollout-1.jsonl");
     put(&p, META("/a/b"), ".codex/sessions/2026/07/16/rollout-2.jsonl");
     put(&p, "(\xb5/\xfd", ".codex/sessions/2026/07/16/rollout-3.jsonl.zst");
+    put_compressed(&p, first, ".codex/sessions/2026/07/16/rollout-6.jsonl.zst");
+    put_compressed(&p, META("/a/b"), ".codex/sessions/2026/07/16/rollout-7.jsonl.zst");
     put(&p, META("/a/b/c"), ".codex/sessions/2026/07/16/1/2/rollout-4.jsonl");
     put(&p, META("/a/b/c/d"), ".codex/archived_sessions/rollout-5.jsonl");
     put(&p, "{}", ".codex/auth.json");
@@ -202,12 +217,14 @@ static void codex_and_grok(void **state)
     put(&p, "{}", ".grok/sessions/%2Fa%2Fb/1/summary.json");
     put(&p, "{}", ".grok/sessions/%2Fa%2Fb%2Fc%2F..%2F..%2Fd/1/summary.json");
     assert_int_equal(import(&p, NULL), 0);
-    assert_int_equal(p.report.sessions[CREDENTIALS_CODEX], 2);
+    assert_int_equal(p.report.sessions[CREDENTIALS_CODEX], 3);
     assert_int_equal(p.report.sessions[CREDENTIALS_GROK], 1);
     assert_int_equal(p.report.left_out, 3);
     assert_true(there(&p, ".codex/sessions/2026/07/16/rollout-1.jsonl"));
     assert_false(there(&p, ".codex/sessions/2026/07/16/rollout-2.jsonl"));
     assert_false(there(&p, ".codex/sessions/2026/07/16/1"));
+    assert_true(there(&p, ".codex/sessions/2026/07/16/rollout-6.jsonl.zst"));
+    assert_false(there(&p, ".codex/sessions/2026/07/16/rollout-7.jsonl.zst"));
     assert_true(there(&p, ".codex/archived_sessions/rollout-5.jsonl"));
     assert_false(there(&p, ".codex/auth.json"));
     assert_true(there(&p, ".grok/sessions/%2Fa%2Fb%2Fc/1/updates.jsonl"));
