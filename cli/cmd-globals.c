@@ -29,6 +29,8 @@ static int transfer(struct cmd_context *c, const char *verb, bool automatic, str
         return r;
     r = strcmp(verb, "push") == 0 ? flow_globals_push(&s, c->options.force, e)
                                   : flow_globals_pull(&s, c->options.force, &none, e);
+    if (r < 0 && e && e->kind == ERROR_INTERRUPTED)
+        error_hint(e, "each file of HOME is the old or the new one; `ag-box globals %s` goes on", verb);
     if (!none)
         return r;
     if (automatic) {

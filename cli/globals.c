@@ -8,9 +8,9 @@
 #include "index/base/mem.h"
 #include "index/base/remove.h"
 #include "index/base/text.h"
+#include "index/names.h"
 #include "index/random.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include <time.h>
 
 #define KEPT_S (30 * 24 * 3600)
+#define KEPT_MAX 100
 
 /* Below HOME. */
 static const struct {
@@ -162,19 +163,19 @@ static int make_kept(struct stack *s, int all, char to[64], int *ret, struct err
     return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "make %s/globals/kept/%s", s->config->state_dir, to) : 0;
 }
 
+/* Also by number: what programs here go on writing is kept every hour. The names' order is that of their times. */
 static void sweep_kept(int all)
 {
-    int copy = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = copy < 0 ? NULL : fdopendir(copy);
-    if (!d)
+    _cleanup_(names_release) struct names l = { 0 };
+    if (names_read(all, &l, NULL) < 0)
         return;
-    for (struct dirent *n; (n = readdir(d));) {
+    for (size_t i = 0; i < l.count; i++) {
         struct stat st;
-        if (n->d_name[0] != '.' && fstatat(all, n->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            time(NULL) - st.st_mtime > KEPT_S)
-            remove_tree(all, n->d_name, NULL);
+        const char *name = names_get(&l, i);
+        bool old = fstatat(all, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > KEPT_S;
+        if (old || i + KEPT_MAX < l.count)
+            remove_tree(all, name, NULL);
     }
-    closedir(d);
 }
 
 /* What a push has left out stays here, unless it was of an earlier one, and is a whole. */

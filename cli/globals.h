@@ -8,11 +8,12 @@
  *                             /home                        what the next push sends: HOME's places as they were found
  *                             /last                        as HOME and the store last agreed: by a push or a pull
  *                             /next                        what a pull is about to put into HOME
- *                             /kept/TIME.XXXX/             what pulls took away of what was changed here; for 30 days
+ *                             /kept/TIME.XXXX/             what pulls took away of what was changed here; for 30 days,
+ *                                                  of the last 100 that did
  *
- * The places are those that a box sees read-only (sandbox/host), and the agents' settings. No login is among them, but for
- * gh's token: nodes that shared an agent's login would make it worthless for each other, as each refresh does. In HOME
- * links are followed to a place when it is read, as its user has made them; never when it is written.
+ * The places are those that a box sees read-only (sandbox/host), and the agents' settings. No login is among them, but
+ * for gh's token: nodes that shared an agent's login would make it worthless for each other, as each refresh does. In
+ * HOME links are followed to a place when it is read, as its user has made them; never when it is written.
  */
 
 #include "cli/stack.h"

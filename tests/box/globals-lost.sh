@@ -52,6 +52,32 @@ on a ag-box globals push
 on b ag-box globals pull
 expect_file "$B/.claude/CLAUDE.md" four
 
+# Ctrl-C while content is on its way, out and in.
+stopped() { # stopped NODE VERB
+    fault await --op PUT,GET --key 'globals/pack/*' --timeout 60
+    kill -INT "$(cat "$WORK/pid")"
+    local code=0
+    wait $! || code=$?
+    cat "$WORK/error"
+    [ "$code" = 130 ] || fail "exit $code after Ctrl-C"
+    expect_error "ag-box globals $2\` goes on"
+    fault clear
+}
+head -c 300000 /dev/urandom >"$A/.claude/skills/s/large"
+fault reset
+fault stall 600000 --key 'globals/pack/*' --op PUT --times 100
+on a sh -c 'echo $$ >"$1/pid"; exec ag-box globals push' sh "$WORK" >"$WORK/output" 2>"$WORK/error" &
+stopped a push
+on a ag-box globals push
+fault reset
+fault stall 600000 --key 'globals/pack/*' --op GET --times 100
+on b sh -c 'echo $$ >"$1/pid"; exec ag-box globals pull' sh "$WORK" >"$WORK/output" 2>"$WORK/error" &
+stopped b pull
+expect_missing "$B/.claude/skills/s/large"
+on b ag-box globals pull
+cmp "$A/.claude/skills/s/large" "$B/.claude/skills/s/large"
+[ -z "$(fault keys globals/hold/)" ] || fail "a hold is left: $(fault keys globals/hold/)"
+
 # Two at once. Whoever is late is refused, or pushes what it has, when it is told to, after the other.
 on c ag-box globals pull
 for turn in 1 2 3 4 5 6; do

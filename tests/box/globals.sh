@@ -125,6 +125,14 @@ expect_output "~/.claude/CLAUDE.md was changed here"
 expect_file "$B/.claude/CLAUDE.md" "be very brief"
 [ "$(find "$WORK/node/b/state/globals/kept" -type f | wc -l)" = 3 ] || fail "kept: $(find "$WORK/node/b/state/globals/kept")"
 
+# Of more than a hundred pulls that kept something the oldest go.
+kept="$WORK/node/b/state/globals/kept"
+mkdir "$kept"/2001{1001..1131}T000000Z.0000
+on b ag-box globals pull
+[ "$(ls "$kept" | wc -l)" = 100 ] || fail "$(ls "$kept" | wc -l) are kept"
+expect_missing "$kept/20011001T000000Z.0000"
+[ -d "$kept/20011131T000000Z.0000" ] || fail "the newest went"
+
 # A directory that is gone as a whole goes; what pulls have kept goes when its time is over.
 rm -r "$A/.claude/output-styles"
 find "$WORK/node/b/state/globals/kept" -mindepth 1 -maxdepth 1 -exec touch -d '40 days ago' {} +
@@ -208,6 +216,21 @@ on c ag-box globals pull
 equal "$C"
 
 # --- what must not be followed, or believed
+
+# A snapshot with more in it than the places, and with what is no file: a's copy of its HOME is what it sends.
+made="$WORK/node/a/state/globals/home"
+mkdir -p "$made/.ssh"
+echo "ssh-ed25519 AAAA" >"$made/.ssh/authorized_keys"
+echo "rm -rf /" >"$made/.bashrc"
+mknod "$made/.claude/skills/device" c 1 3
+on a ag-box globals push
+on b ag-box globals pull
+on c ag-box restore globals "$WORK/hostile"
+[ -e "$WORK/hostile/.ssh/authorized_keys" ] && [ -c "$WORK/hostile/.claude/skills/device" ] || fail "that was no hostile snapshot"
+expect_missing "$B/.ssh"
+expect_missing "$B/.bashrc"
+expect_missing "$B/.claude/skills/device"
+rm -r "$made/.ssh" "$made/.bashrc" "$made/.claude/skills/device"
 
 mkdir "$WORK/elsewhere"
 echo untouched >"$WORK/elsewhere/SKILL.md"

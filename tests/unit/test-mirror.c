@@ -227,6 +227,8 @@ static void links_are_replaced_and_never_followed(void **state)
     assert_int_equal(mirror_run(&c, "d/one", "above/one", &stats, &e), -ELOOP);
     assert_non_null(strstr(e.text, "symbolic link"));
     expect_file(elsewhere, "one", "untouched");
+    assert_int_equal(symlinkat("d", a->from, "above"), 0);
+    assert_int_equal(mirror_run(&c, "above/one", "x/y/one", &stats, &e), -ELOOP);
     /* Missing ones are made; a file is none. */
     assert_int_equal(mirror_run(&c, "d/one", "x/y/one", &stats, NULL), 0);
     expect_file(a->to, "x/y/one", "one");
