@@ -243,10 +243,25 @@ $(for name in $names; do echo "      $name = tool \"$name\";"; done)
   };
 }
 END
-on a cp "$TESTS/../contrib/base-flake/flake.nix" /etc/base-flake/
-expect_exit 0 on a nix --extra-experimental-features "nix-command flakes" flake lock --override-input nixpkgs "path:$WORK/nixpkgs" path:/etc/base-flake
+branch=$(sed -n 's|.*"nixpkgs/\(.*\)";|\1|p' "$TESTS/../contrib/base-flake/flake.nix")
+cat >"$WORK/registry.json" <<END
+{ "version": 2, "flakes": [ { "from": { "type": "indirect", "id": "nixpkgs", "ref": "$branch" },
+                              "to": { "type": "path", "path": "$WORK/nixpkgs" } } ] }
+END
+on a sh -c "echo 'flake-registry = $WORK/registry.json' >>/etc/nix/nix.conf"
+for name in a b; do on "$name" cp "$TESTS/../contrib/base-flake/flake.nix" /etc/base-flake/; done
 on a ag-box up demo
 expect_exit 0 on a ag-box exec demo -- sh -c "cd ${made_of_one%/*}/*-ag-box-tools/bin && ls $(echo $names)"
-[[ $(status tools) == /nix/store/*-ag-box-tools ]] || fail "tools: $(status tools)"
+ours=$(status tools)
+[[ $ours == /nix/store/*-ag-box-tools ]] || fail "tools: $ours"
+on a ag-box exec demo -- sh -c 'echo more >>file'
 on a ag-box park demo
+# The lock that the first start has made brings the same tools to a node that knows no nixpkgs.
+on a cp /etc/base-flake/flake.lock "$WORK/"
+on b cp "$WORK/flake.lock" /etc/base-flake/
+expect_exit 0 on b ag-box up demo
+! grep -q warning "$WORK/error" || fail "other tools, although the lock is the same"
+on b ag-box status --json demo >"$WORK/status"
+[ "$(json_field "$WORK/status" tools)" = "$ours" ] || fail "other tools: $(cat "$WORK/status")"
+on b ag-box park demo
 for name in a b; do on "$name" umount -l /nix; on "$name" umount -l /etc; done
