@@ -2,6 +2,7 @@
 #include "index/catalog.h"
 
 #include "index/base/mem.h"
+#include "index/sql.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -73,6 +74,7 @@ struct catalog {
 static int failed(struct catalog *c, int code, const char *what, struct error *e)
 {
     const char *why = c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(code);
+    int r;
     switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -81,13 +83,10 @@ static int failed(struct catalog *c, int code, const char *what, struct error *e
     case SQLITE_CANTOPEN:
     case SQLITE_ERROR: /* our statements are right: then the tables are not ours */
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "cache catalog: %s: %s", what, why);
-    case SQLITE_FULL:
-        return error_say(e, ERROR_FAILED, -ENOSPC, "cache catalog: %s: %s", what, why);
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return error_say(e, ERROR_BUSY, -EBUSY, "cache catalog: %s: %s", what, why);
     default:
-        return error_say(e, ERROR_FAILED, -EIO, "cache catalog: %s: %s", what, why);
+        r = sql_error(c->db, code, what, e);
+        error_prefix(e, "cache catalog");
+        return r;
     }
 }
 

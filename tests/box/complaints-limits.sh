@@ -27,8 +27,8 @@ limit() { # CONTROLLER V1-FILE V2-FILE VALUE
     done
     skip "no control group of $1 can be made here"
 }
-limit memory memory.limit_in_bytes memory.max 128M
-for file in "${groups[0]}/memory.memsw.limit_in_bytes:128M" "${groups[0]}/memory.swap.max:0"; do
+limit memory memory.limit_in_bytes memory.max 256M
+for file in "${groups[0]}/memory.memsw.limit_in_bytes:256M" "${groups[0]}/memory.swap.max:0"; do
     [ ! -e "${file%:*}" ] || echo "${file##*:}" >"${file%:*}"
 done
 limit pids pids.max pids.max 150
@@ -46,7 +46,7 @@ on a ag-box exec demo -d -- sleep 600 >/dev/null
 
 # 41: one process that takes too much is ended, and nothing else: neither tmux with its shells, nor who is attached.
 for i in 1 2 3; do
-    expect_exit 137 inside python3 -c 'x = bytearray(400 << 20); print(len(x))'
+    expect_exit 137 inside python3 -c 'x = bytearray(700 << 20); print(len(x))'
     [ ! -s "$WORK/output" ] || fail "it had its memory: there is no limit"
 done
 [ "$(keeper) $(server)" = "$first" ] || fail "not the same box: $(keeper) $(server), before $first"

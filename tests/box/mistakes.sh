@@ -105,11 +105,22 @@ small() { # SIZE: of b's state
     mkdir -m 700 "$WORK/node/b/state"
     on b mount -t tmpfs -o "size=$1,mode=700" none "$WORK/node/b/state"
 }
-small 100k
-refused 1 "No space left on device" "make room" b ag-box up demo
-on b umount "$WORK/node/b/state"
-small 8m
-on b ag-box up demo
+failures=0
+for size in $(seq 60 40 2000); do
+    small "${size}k"
+    code=0
+    on b ag-box up demo >"$WORK/output" 2>"$WORK/error" || code=$?
+    [ "$code" != 0 ] || break
+    sed 's/^/  ! /' "$WORK/error"
+    grep -q "^hint: make room" "$WORK/error" || fail "no hint of a full disk of ${size}k"
+    failures=$((failures + 1))
+    on b mount -o remount,size=8m "$WORK/node/b/state"
+    on b ag-box up demo
+    on b ag-box park demo
+    on b umount "$WORK/node/b/state"
+done
+((code == 0 && failures > 1)) || fail "it never was up, or its disk never full"
+on b mount -o remount,size=8m "$WORK/node/b/state"
 expect_exit 1 on b ag-box exec demo -- sh -c 'cat /dev/zero >fills'
 expect_error "No space left on device"
 refused 1 "full" "make room" b ag-box snapshot demo
