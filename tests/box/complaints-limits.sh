@@ -56,9 +56,20 @@ wait "$neighbour"
 expect_file "$WORK/heard" "goes on"
 [ "$(inside pgrep -c -x sleep)" = 1 ] || fail "a neighbour was ended"
 
-# 43, 44: orphans are reaped, far more than there may be processes, and how a command ended is not lost among them.
-inside sh -ec 'i=0; while [ $i -lt 2000 ]; do (true &); i=$((i + 1)); done'
-inside sh -c 'while [ ! -e /tmp/enough ]; do (true &) || exit; done' &
+# 43, 44: orphans are reaped, far more than there may be processes, and how a command ended is not lost among them. Each
+# twenty are waited for: they may come faster than they are reaped.
+orphans() { # NUMBER
+    inside sh -ec 'i=0; while [ $i -lt "$1" ] && [ ! -e /tmp/enough ]; do
+        (true &)
+        i=$((i + 1)) looked=0
+        while [ $((i % 20)) = 0 ] && [ "$(ls /proc | grep -c "^[0-9]")" -gt 60 ]; do
+            looked=$((looked + 1))
+            [ $looked -lt 1000 ] || { ps -e; exit 1; }
+        done
+    done' sh "$1"
+}
+orphans 2000
+orphans 1000000 &
 orphans=$!
 for code in 0 1 7 255; do
     expect_exit "$code" inside sh -c "exit $code"
