@@ -53,8 +53,8 @@ static int copy_bytes(const struct transfer *t, int from, int to, off_t size, ui
                       struct error *e)
 {
     for (off_t at = 0; at < size;) {
-        off_t data = lseek(from, at, SEEK_DATA); /* a hole stays one */
-        if (data < 0 && errno == ENXIO)
+        off_t data = lseek(from, at, SEEK_DATA);          /* a hole stays one */
+        if ((data < 0 && errno == ENXIO) || data >= size) /* it may have grown behind it */
             break;
         at = data > at ? data : at;
         size_t len = size - at < (off_t)PIECE ? (size_t)(size - at) : PIECE;

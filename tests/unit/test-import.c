@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #define CWD(path) "{\"type\":\"user\",\"cwd\":\"" path "\"}\n"
+#define GROWTH (1024 * 1024)
 #define META(path) "{\"type\":\"session_meta\",\"payload\":{\"id\":\"1\",\"cwd\":\"" path "\"}}\n"
 
 static const struct {
@@ -332,6 +333,38 @@ static void somebody_writes_meanwhile(void **state)
     place_remove(&p);
 }
 
+static int grown = -1;
+static unsigned asked;
+
+/* The second question comes between two pieces of the file. */
+static int grow_behind_a_hole(struct error *e)
+{
+    _cleanup_free_ uint8_t *data = mem_new(1, GROWTH);
+    if (++asked == 2)
+        assert_int_equal(pwrite(grown, data, GROWTH, GROWTH), GROWTH);
+    return 0;
+}
+
+static void data_behind_a_hole_comes_meanwhile(void **state)
+{
+    struct place p;
+    place_make(&p);
+    _cleanup_close_ int from = scratch_open("%s", p.user);
+    _cleanup_free_ uint8_t *data = mem_new(1, GROWTH / 4);
+    struct stat st;
+    memset(data, '\n', GROWTH / 4);
+    grown = openat(from, "holes", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(grown, data, GROWTH / 4), GROWTH / 4);
+    assert_int_equal(ftruncate(grown, GROWTH / 2), 0);
+    struct transfer t = { .from = from, .to = p.home, .check = grow_behind_a_hole };
+    assert_int_equal(transfer_entry(&t, "holes", NULL), 0);
+    assert_int_equal(asked, 2);
+    assert_int_equal(fstatat(p.home, "holes", &st, 0), 0);
+    assert_int_equal(st.st_size, GROWTH / 4); /* its whole lines */
+    close(mem_steal_fd(&grown));
+    place_remove(&p);
+}
+
 static void a_host_without_agents(void **state)
 {
     struct place p;
@@ -345,10 +378,15 @@ static void a_host_without_agents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads_tell_directories), cmocka_unit_test(names_tell_directories),
-        cmocka_unit_test(below_is_within),        cmocka_unit_test(a_slug_of_two_projects),
-        cmocka_unit_test(codex_and_grok),         cmocka_unit_test(what_leads_elsewhere),
-        cmocka_unit_test(a_link_in_the_way),      cmocka_unit_test(somebody_writes_meanwhile),
+        cmocka_unit_test(heads_tell_directories),
+        cmocka_unit_test(names_tell_directories),
+        cmocka_unit_test(below_is_within),
+        cmocka_unit_test(a_slug_of_two_projects),
+        cmocka_unit_test(codex_and_grok),
+        cmocka_unit_test(what_leads_elsewhere),
+        cmocka_unit_test(a_link_in_the_way),
+        cmocka_unit_test(somebody_writes_meanwhile),
+        cmocka_unit_test(data_behind_a_hole_comes_meanwhile),
         cmocka_unit_test(a_host_without_agents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
