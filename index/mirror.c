@@ -328,9 +328,9 @@ static int directory(struct mirror *m, struct spot *from, struct spot *to, struc
     return r < 0 ? r : finish(m, &own, e);
 }
 
-static bool left_alone(struct mirror *m, const struct spot *from)
+static bool left_alone(struct mirror *m, const struct spot *from, const struct spot *to)
 {
-    if (from->kind == SPOT_OTHER || is_secret(buf_string(&m->to)))
+    if (from->kind == SPOT_OTHER || to->kind == SPOT_OTHER || is_secret(buf_string(&m->to)))
         return true;
     _cleanup_free_ char *below = mem_printf("home%s", buf_string(&m->from) + m->top);
     return m->secrets && from->kind != SPOT_NOTHING && below[4] &&
@@ -343,7 +343,7 @@ static int one(struct mirror *m, struct error *e)
     int r = look(m->config->from, buf_string(&m->from), &from, e);
     if (r == 0)
         r = look(m->config->to, buf_string(&m->to), &to, e);
-    if (r < 0 || left_alone(m, &from))
+    if (r < 0 || left_alone(m, &from, &to))
         return r;
     if (from.kind == SPOT_NOTHING)
         return take_away(m, e);

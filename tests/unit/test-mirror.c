@@ -153,6 +153,22 @@ static void one_kind_takes_the_place_of_another(void **state)
     expect_equal(a);
 }
 
+static void what_is_neither_stays_in_the_way(void **state)
+{
+    struct area *a = *state;
+    struct mirror_stats stats;
+    struct stat st;
+    scratch_mkdir("%s/to/d", a->path);
+    assert_int_equal(mkfifoat(a->to, "d/one", 0600), 0);
+    assert_int_equal(mkfifoat(a->to, "d/sub", 0600), 0);
+    assert_int_equal(run(a, "d", &stats, NULL), 0);
+    assert_int_equal(fstatat(a->to, "d/one", &st, AT_SYMLINK_NOFOLLOW), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(fstatat(a->to, "d/sub", &st, AT_SYMLINK_NOFOLLOW), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(stats.changed, 1); /* the link */
+}
+
 static void what_was_changed_here_is_kept_and_nothing_else(void **state)
 {
     struct area *a = *state;
@@ -266,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_arrives_and_a_second_time_nothing_is_done, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_gone_goes_and_one_entry_does_not_touch_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_kind_takes_the_place_of_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_neither_stays_in_the_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_changed_here_is_kept_and_nothing_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(secrets_stay_where_they_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_are_replaced_and_never_followed, set_up, tear_down),
