@@ -86,6 +86,20 @@ static void remove_empty(int dir)
 
 /* --- out of HOME */
 
+/* A link that leads nowhere, to a place or at it: as to a disk that is not mounted. */
+static bool has_broken_link(const char *place)
+{
+    _cleanup_free_ char *at = mem_strdup(place);
+    struct stat st;
+    while (lstat(at, &st) < 0) {
+        char *slash = strrchr(at, '/');
+        if (slash == at)
+            return false;
+        *slash = '\0';
+    }
+    return S_ISLNK(st.st_mode) && stat(at, &st) < 0;
+}
+
 /* One place, wherever links lead; one that is not there is none in `to`, too. */
 static int collect(struct mirror_config *c, const char *path, struct mirror_stats *stats, struct error *e)
 {
@@ -101,6 +115,9 @@ static int collect(struct mirror_config *c, const char *path, struct mirror_stat
             return error_set(e, ERROR_FAILED, -errno, "open the directory of %s", place);
     } else if (errno != ENOENT && errno != ENOTDIR) {
         return error_set(e, ERROR_FAILED, -errno, "%s", place);
+    } else if (has_broken_link(place)) { /* nobody has removed it, but all nodes would */
+        error_say(e, ERROR_FAILED, -ENOENT, "~/%s: a link there leads nowhere", path);
+        return error_hint(e, "mount what it leads to, or remove the link"), -ENOENT;
     }
     c->from = above;
     int r = mirror_run(c, name, path, stats, e);

@@ -19,7 +19,7 @@
 #include "cli/stack.h"
 #include "index/mirror.h"
 
-/* HOME's places to `home`. */
+/* HOME's places to `home`. -ENOENT: a link to one leads nowhere, which is no removal. */
 int globals_collect(struct stack *s, struct mirror_stats *ret, struct error *e);
 /* from: a directory of globals/ to HOME, with what was changed here since `last` to `kept`. One place's failure does
  * not stop the others: the first is what is returned. *ret_kept: paths (objects of path, path_b64), and where they are

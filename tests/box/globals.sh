@@ -298,3 +298,17 @@ expect_error "a has pushed what this machine's state does not know of"
 expect_exit 0 on a ag-box globals pull --force
 expect_file "$A/.claude/settings.json" newest
 on a ag-box globals auto
+
+# A link that leads nowhere, as to a disk that is not mounted, is nothing that was removed.
+mv "$A/.claude" "$WORK/disk"
+ln -s "$WORK/disk" "$A/.claude"
+on a ag-box globals auto
+mv "$WORK/disk" "$WORK/away"
+expect_exit 1 on a ag-box globals auto
+expect_error "a link there leads nowhere"
+on b ag-box globals auto
+expect_file "$B/.claude/settings.json" newest
+expect_file "$B/.claude/skills/one/SKILL.md" longer
+mv "$WORK/away" "$WORK/disk"
+expect_exit 0 on a ag-box globals auto
+expect_output "nothing has changed"
