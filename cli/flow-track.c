@@ -70,14 +70,11 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
 /* What the host's user has said to agents about this project. */
 static int import(struct stack *s, const char *path, struct import_report *ret, struct error *e)
 {
-    const char *user_home = getenv("HOME");
-    if (!user_home)
-        return 0;
     _cleanup_free_ char *home = place_in_box(s->config, s->name, "home");
     _cleanup_close_ int fd = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "open %s", home);
-    int r = import_sessions(user_home, fd, path, interrupt_check, ret, e);
+    int r = import_sessions(config_home(), fd, path, interrupt_check, ret, e);
     return r < 0 && r != -EINTR ? error_hint(e, "ag-box track --no-sessions does without them") : r;
 }
 
