@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#define OLDER_MAX 100 /* snapshots of one work whose forks are removed at once */
+
 static int by_name(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct pack_name));
@@ -58,94 +60,136 @@ int flow_verify(struct stack *s, const struct snapshot_id *id, struct tidy_plan 
     return error_hint(e, "the work stays here as it is; `ag-box check %s` says which files those packs held", s->name);
 }
 
-static void describe(struct stack *s, const struct saved *saved, const struct snapshot_id *parent, struct fork *ret)
-{
-    *ret = (struct fork){ .snapshot = saved->id, .parent = *parent, .writer = s->record.writer };
-    memcpy(ret->incarnation, s->record.incarnation, sizeof(ret->incarnation));
-    fork_name_new(ret, &s->node, s->record.epoch);
-}
-
-static const struct fork *find_snapshot(const struct fork *all, size_t count, const struct snapshot_id *id)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!all[i].damaged && memcmp(&all[i].snapshot, id, sizeof(*id)) == 0)
-            return &all[i];
-    return NULL;
-}
-
-/*
- * Once a newer one is verified, the forks that it goes on from are not needed. By their snapshots: a clone of this
- * machine makes forks of the same node and epoch, which hold other work (FORMAT.md, attack 4).
- */
-static int remove_older(struct stack *s, const struct fork *newest, struct error *e)
-{
-    struct fork *all = NULL;
-    size_t count = 0;
-    int r = fork_list(s->store, &s->seal, &all, &count, e);
-    const struct fork *older = r == 0 ? find_snapshot(all, count, &newest->parent) : NULL;
-    for (size_t i = 0; r == 0 && older && i < count; i++) {
-        r = fork_remove(s->store, s->name, older->name, e);
-        older = find_snapshot(all, count, &older->parent);
-    }
-    free(all);
-    return r;
-}
-
-/* The newest fork of this work may have been dropped since it was made. */
-static int is_listed(struct stack *s, const struct snapshot_id *id, bool *ret, struct error *e)
-{
-    struct fork *all = NULL;
-    size_t count = 0;
-    int r = fork_list(s->store, &s->seal, &all, &count, e);
-    *ret = r == 0 && find_snapshot(all, count, id);
-    free(all);
-    return r;
-}
-
-/* Steps 4 to 6. */
-static int publish(struct stack *s, const struct saved *saved, const struct snapshot_id *parent,
-                   struct tidy_plan *ret_missing, struct error *e)
-{
-    struct fork f;
-    describe(s, saved, parent, &f);
-    int r = fork_put(s->store, &s->seal, &f, e);
-    if (r == 0)
-        r = flow_verify(s, &saved->id, ret_missing, e);
-    if (r < 0 && ret_missing->avoid_count)
-        fork_remove(s->store, s->name, f.name, NULL); /* nobody could use it */
-    if (r < 0)
-        return r;
-    s->record.fork = saved->id;
-    r = stack_save_record(s, e);
-    if (r == 0)
-        r = journal_packs_clear(s->journal, e);
-    if (r == 0)
-        r = remove_older(s, &f, e);
-    if (r == 0) {
-        char id[FORK_NAME_MAX + 8];
-        snprintf(id, sizeof(id), "fork:%s-%llu", f.node, (unsigned long long)f.epoch);
-        ui_line(s->ui, "the work on %s here is kept as %s", s->name, id);
-        ui_field_text(s->ui, "fork", id);
-    }
-    return r;
-}
-
 struct forking {
     struct stack *stack;
-    bool still, again; /* again: a fork of this work was made before */
+    bool still, again; /* again: a fork of this work was made, or begun, before */
     struct view base, before;
     struct meta meta;
     struct tidy_plan missing; /* what the last try lacked: the next one does without */
 };
 
-/* The fork of this work was dropped, and its snapshot may be condemned since: the same tree, as one of its own. */
-static int publish_again(struct forking *f, struct saved *saved, struct tidy_plan *ret_missing, struct error *e)
+static void describe(struct stack *s, const struct snapshot_id *id, const struct snapshot_id *parent, struct fork *ret)
+{
+    *ret = (struct fork){ .snapshot = *id, .parent = *parent, .writer = s->record.writer };
+    memcpy(ret->incarnation, s->record.incarnation, sizeof(ret->incarnation));
+    fork_name_new(ret, &s->node, s->record.epoch);
+}
+
+static bool same(const struct snapshot_id *a, const struct snapshot_id *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static const struct fork *find_snapshot(const struct fork *all, size_t count, const struct snapshot_id *id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!all[i].damaged && same(&all[i].snapshot, id))
+            return &all[i];
+    return NULL;
+}
+
+/* Of a snapshot of this work whose fork was never PUT; none: there is nothing behind it that we know of. */
+static void parent_of(struct stack *s, struct snapshot_id *id)
+{
+    struct snapshot n;
+    int r = snapshots_get(s->store, &s->seal, id, &n, NULL);
+    *id = r == 0 ? n.parent : (struct snapshot_id){ 0 };
+    if (r == 0)
+        snapshot_release(&n);
+}
+
+/*
+ * Once a newer one is verified, the forks that it goes on from, back to the base, are not needed. By their snapshots: a
+ * clone of this machine makes forks of the same node and epoch, which hold other work (FORMAT.md, attack 4).
+ */
+static int remove_older(struct forking *f, const struct fork *newest, struct error *e)
+{
+    struct stack *s = f->stack;
+    struct snapshot_id id = newest->parent;
+    struct fork *all = NULL;
+    size_t count = 0;
+    int r = fork_list(s->store, &s->seal, &all, &count, e);
+    for (unsigned i = 0; r == 0 && i < OLDER_MAX && !snapshot_id_none(&id) && !same(&id, &f->base.snapshot.id); i++) {
+        const struct fork *older = find_snapshot(all, count, &id);
+        if (older)
+            r = fork_remove(s->store, s->name, older->name, e);
+        if (older)
+            id = older->parent;
+        else
+            parent_of(s, &id);
+    }
+    free(all);
+    return r;
+}
+
+/* The newest fork of this work may have been dropped since it was made, or never have been PUT. */
+static int find_listed(struct stack *s, const struct snapshot_id *id, struct fork *ret, bool *ret_there,
+                       struct error *e)
+{
+    struct fork *all = NULL;
+    size_t count = 0;
+    int r = fork_list(s->store, &s->seal, &all, &count, e);
+    const struct fork *found = r == 0 ? find_snapshot(all, count, id) : NULL;
+    *ret_there = found;
+    if (found)
+        *ret = *found;
+    free(all);
+    return r;
+}
+
+/* Steps 5 and 6; the journal names the fork already. */
+static int verify_and_keep(struct forking *f, const struct fork *n, struct error *e)
+{
+    struct stack *s = f->stack;
+    int r = flow_verify(s, &n->snapshot, &f->missing, e);
+    if (r == 0)
+        r = journal_packs_clear(s->journal, e);
+    if (r == 0)
+        r = remove_older(f, n, e);
+    if (r < 0)
+        return r;
+    char id[FORK_NAME_MAX + 8];
+    snprintf(id, sizeof(id), "fork:%s-%llu", n->node, (unsigned long long)n->epoch);
+    ui_line(s->ui, "the work on %s here is kept as %s", s->name, id);
+    ui_field_text(s->ui, "fork", id);
+    return 0;
+}
+
+/* Steps 4 to 6. Journalled before the PUT: whoever goes on after a crash makes a fork that replaces this one. */
+static int publish(struct forking *f, const struct snapshot_id *id, const struct snapshot_id *parent, struct error *e)
+{
+    struct stack *s = f->stack;
+    struct fork n;
+    describe(s, id, parent, &n);
+    s->record.fork = *id;
+    int r = stack_save_record(s, e);
+    if (r == 0)
+        r = fork_put(s->store, &s->seal, &n, e);
+    if (r == 0)
+        r = verify_and_keep(f, &n, e);
+    if (r < 0 && f->missing.avoid_count)
+        fork_remove(s->store, s->name, n.name, NULL); /* nobody could use it */
+    return r;
+}
+
+/* The fork is not in the store, and its snapshot may be condemned: the same tree, as one of its own. */
+static int publish_again(struct forking *f, struct error *e)
 {
     struct snapshot *n = &f->before.snapshot;
     const struct snapshot_id parent = n->parent;
     int r = flow_derive(f->stack, &parent, &f->meta, n, e);
-    saved->id = n->id;
-    return r < 0 ? r : publish(f->stack, saved, &parent, ret_missing, e);
+    return r < 0 ? r : publish(f, &n->id, &parent, e);
+}
+
+/* Nothing is new since the newest fork, which may not have come as far as to be relied on. */
+static int keep_unchanged(struct forking *f, struct error *e)
+{
+    struct fork listed;
+    bool there;
+    int r = find_listed(f->stack, &f->before.snapshot.id, &listed, &there, e);
+    if (r < 0)
+        return r;
+    return there ? verify_and_keep(f, &listed, e) : publish_again(f, e);
 }
 
 static int try_fork(struct forking *f, struct error *e)
@@ -153,7 +197,6 @@ static int try_fork(struct forking *f, struct error *e)
     struct stack *s = f->stack;
     const struct view *parent = f->again ? &f->before : &f->base;
     struct saved saved = { 0 };
-    struct tidy_plan missing = { 0 };
     struct saving_config c = { .live = !f->still,
                                .avoid = f->missing.avoid_count ? &f->missing : NULL,
                                .project = s->record.aside ? s->record.aside : s->record.path,
@@ -163,18 +206,14 @@ static int try_fork(struct forking *f, struct error *e)
                                .base = &f->base,
                                .epoch = s->record.epoch };
     int r = saving_run(s, &c, &saved, e);
-    bool listed = true;
-    if (r == 0 && f->again && f->still && !saved.changed)
-        r = is_listed(s, &saved.id, &listed, e);
+    tidy_plan_release(&f->missing);
     if (r == 0 && saved.changed)
-        r = publish(s, &saved, &parent->snapshot.id, &missing, e);
-    else if (r == 0 && !listed)
-        r = publish_again(f, &saved, &missing, e);
-    else if (r == 0 && !f->again)
+        r = publish(f, &saved.id, &parent->snapshot.id, e);
+    else if (r == 0 && f->again)
+        r = keep_unchanged(f, e);
+    else if (r == 0)
         ui_line(s->ui, "nothing had been changed in %s here: there is nothing to keep", s->name);
     saved_release(&saved);
-    tidy_plan_release(&f->missing);
-    f->missing = missing;
     return r;
 }
 
@@ -205,6 +244,19 @@ static int ask_store(struct stack *s, struct error *e)
     return r;
 }
 
+/* A fork that was dropped, or never PUT, keeps nothing: its snapshot may be gone by now. */
+static int open_before(struct forking *f, struct error *e)
+{
+    struct error why = { 0 };
+    int r = view_open_id(f->stack, &f->stack->record.fork, &f->before, &why);
+    f->again = r == 0;
+    if (r == -ENOENT)
+        f->stack->record.fork = (struct snapshot_id){ 0 };
+    else if (r < 0)
+        *e = why;
+    return r == -ENOENT ? 0 : r;
+}
+
 static int make(struct stack *s, bool still, struct error *e)
 {
     struct forking f = { .stack = s, .still = still, .again = !snapshot_id_none(&s->record.fork) };
@@ -216,7 +268,7 @@ static int make(struct stack *s, bool still, struct error *e)
     if (r == 0)
         r = s->record.full ? view_open_committed(s, &f.base, e) : view_open_base(s, &f.base, e);
     if (r == 0 && f.again)
-        r = view_open_id(s, &s->record.fork, &f.before, e);
+        r = open_before(&f, e);
     if (r < 0) {
         view_close(&f.base);
         return r;

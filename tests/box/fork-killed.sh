@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# A command that dies while it makes a fork leaves one fork in the end, with all of the work; also where the fork's object
+# was never put, or was dropped and its snapshot is gone.
+# limit: 240
+. "$TESTS/lib.sh"
+
+store file
+node a
+node b
+needs_crash_points
+project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
+on a ag-box track demo "$project"
+on a ag-box park demo
+
+forks() {
+    on b ag-box ls --snapshots demo --json | jq -r '.forks[].id'
+}
+take_over() { # a's work is b's no more
+    on a ag-box up demo
+    echo "$1" | on a tee "$project/file" >/dev/null
+    on b ag-box up demo --force
+    echo "$1" | on b tee "$project/theirs" >/dev/null
+    on b ag-box park demo
+}
+one_of() { # one_of CODES COMMAND...
+    local code=0 codes=$1
+    shift
+    "$@" || code=$?
+    [[ " $codes " = *" $code "* ]] || fail "exit $code, not one of $codes: $*"
+}
+one_fork() { # one_fork CONTENT
+    local fork
+    fork=$(forks)
+    [ "$(wc -w <<<"$fork")" = 1 ] || fail "one fork was expected: $fork"
+    rm -rf "$WORK/restored"
+    on b ag-box restore demo --snapshot "$fork" "$WORK/restored"
+    expect_file "$WORK/restored/file" "$1"
+    on b ag-box drop demo --yes --fork "$fork"
+}
+
+for step in put-snap.after put-fork.before put-fork.after list-packs.after remove-fork.before; do
+    for more in "" " and more"; do
+        take_over "$step"
+        on a ag-box snapshot demo # fenced, with a fork: what comes now replaces it
+        echo "$step later" | on a tee "$project/file" >/dev/null
+        one_of "3 137" on a env AGBOX_CRASH_AT=park:$step ag-box park demo
+        [ -z "$more" ] || on a ag-box up demo
+        one_of "0 3" on a ag-box park demo
+        one_fork "$step later"
+    done
+done
+
+# The same of a live snapshot: its fork is there after the next one, though nothing has changed since.
+take_over live
+expect_exit 137 on a env AGBOX_CRASH_AT=snapshot:put-fork.before ag-box snapshot demo
+[ -z "$(forks)" ] || fail "a fork was put"
+on a ag-box snapshot demo
+[ -n "$(forks)" ] || fail "the work is kept nowhere"
+for i in 1 2; do # and of work that went on after two that were not put
+    echo "live $i" | on a tee "$project/file" >/dev/null
+    expect_exit 137 on a env AGBOX_CRASH_AT=snapshot:put-fork.before ag-box snapshot demo
+done
+echo newest | on a tee "$project/file" >/dev/null
+expect_exit 3 on a ag-box park demo
+one_fork newest
