@@ -25,6 +25,8 @@ git -C "$project" config extensions.worktreeConfig true
 git -C "$project/trees/one" config --worktree user.name Somebody
 [ -f "$project/trees/one/.git" ] && [ -f "$project/library/.git" ] || fail "no files for .git"
 echo "/trees/" >"$project/.git/info/exclude"
+git -C "$project" worktree add -q "$WORK/outside" -b outside # which git in the box does not see
+find "$project/.git/worktrees/outside" -exec touch -d "1 year ago" {} +
 expect_exit 0 on a ag-box track demo "$project"
 ! grep -q "git finds no repository" "$WORK/error" || fail "it says that git does not work"
 work() { # NODE NAME
@@ -42,10 +44,12 @@ work() { # NODE NAME
         done' sh "$2"
 }
 work a two
+inside a git gc --quiet
+git -C "$WORK/outside" status >/dev/null || fail "git in the box has cleaned away what is of a worktree outside"
 on a ag-box park demo
 on b ag-box up demo
 work b three
-[ "$(inside b git worktree list --porcelain | grep -c '^worktree ') $(inside b git -C trees/one log --format=%s)" = "4 three
+[ "$(inside b git worktree list --porcelain | grep -c '^worktree ') $(inside b git -C trees/one log --format=%s)" = "5 three
 two
 library
 first" ] || fail "not all is there: $(inside b git worktree list; inside b git -C trees/one log --format=%s)"
