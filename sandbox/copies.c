@@ -49,10 +49,11 @@ static int make_gitconfig(int etc, int copies, const struct host *h, struct erro
 {
     /* Rule O9: inode numbers and ctimes of files change when they are first written, and git would read all again.
      * Owners are numbers that travel, and all in a box is its root's anyway: git's question whose a repository is says
-     * nothing there. */
+     * nothing there. A worktree outside of the project is not to be seen in the box, and not gone. */
     static const char text[] = "[include]\n\tpath = " GITCONFIG_HOST "\n"
                                "[core]\n\tcheckStat = minimal\n\ttrustctime = false\n"
                                "[safe]\n\tdirectory = *\n"
+                               "[gc]\n\tworktreePruneExpire = never\n"
                                "[include]\n\tpath = " PLACES_COPIES "/" GITCONFIG_USER "\n";
     _cleanup_free_ char *user = mem_printf("%s/.gitconfig", h->home);
     int r = copy(user, copies, GITCONFIG_USER, e);
