@@ -33,7 +33,7 @@ _no_machines() {
 _make_base() {
     local program
     [ "$(id -u)" = 0 ] || _no_machines "not root"
-    for program in systemd-nspawn debootstrap nsenter; do
+    for program in systemd-nspawn nsenter $([ -d "$_base" ] || echo debootstrap); do
         command -v "$program" >/dev/null || _no_machines "there is no $program"
     done
     mkdir -p "$_cache"

@@ -129,6 +129,8 @@ has_ended() {
 before=$(snapshots)
 inside two sh -c 'echo "by a timer" >/root/demo/timed'
 by_timer box-snapshot more_snapshots
+one_instant=$(inside two ag-box ls --snapshots --json demo | jq '.snapshots[] | select(.newest) | .one_instant')
+[ "$one_instant" = true ] || fail "the box was not frozen for the timer's snapshot"
 by_timer box-prune pruned
 inside one ag-box restore demo /root/timed
 [ "$(inside one cat /root/timed/timed)" = "by a timer" ] || fail "the timer's snapshot lacks the change"
