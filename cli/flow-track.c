@@ -145,8 +145,7 @@ static void tell(struct stack *s, const struct saved *saved)
         ui_line(s->ui, "pinned to %s: an .auth-secret stays on its node", s->config->node);
     if (git)
         ui_warn(s->ui,
-                "git finds no repository in the box: .git leads to %s, outside of the project; track a directory that "
-                "has both",
+                "git will not work in the box: it needs %s, outside of the project; track a directory that has both",
                 git);
 }
 

@@ -127,10 +127,33 @@ static char *git_directory(const char *project)
     return resolve(at);
 }
 
+/* What a clone that shares its objects borrows from (gitrepository-layout(5)); of several one that is outside. */
+static char *git_alternate(const char *project)
+{
+    _cleanup_free_ char *objects = mem_printf("%s/.git/objects", project);
+    _cleanup_free_ char *path = mem_printf("%s/info/alternates", objects);
+    _cleanup_(buf_release) struct buf text = { 0 };
+    struct stat st;
+    if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) || fd_read_file(AT_FDCWD, path, GIT_FILE_MAX, &text, NULL) < 0)
+        return NULL;
+    char *rest = (char *)buf_string(&text);
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        if (!line[0] || line[0] == '#')
+            continue;
+        _cleanup_free_ char *at = line[0] == '/' ? mem_strdup(line) : mem_printf("%s/%s", objects, line);
+        _cleanup_free_ char *resolved = resolve(at);
+        if (!covers(project, resolved))
+            return mem_steal(resolved);
+    }
+    return NULL;
+}
+
 char *project_git_outside(const char *project)
 {
     _cleanup_free_ char *at = git_directory(project);
-    return at && !covers(project, at) ? mem_steal(at) : NULL;
+    if (!at)
+        return git_alternate(project);
+    return covers(project, at) ? NULL : mem_steal(at);
 }
 
 static int compare_names(const void *a, const void *b)

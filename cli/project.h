@@ -11,8 +11,8 @@
  * not a directory, a mount point, mounts below it, one of our own directories or store, or above or below one.
  */
 int project_resolve(struct stack *s, const char *dir, char **ret, struct error *e);
-/* The directory that the project's .git only leads to, where that is none of the project's: malloc'd, else NULL. Without
- * links in it, as far as it is there; `..` stays where it is not. */
+/* A directory outside of the project that git needs for it: what its .git leads to, or where it borrows objects.
+ * Malloc'd, links resolved; NULL: none. */
 char *project_git_outside(const char *project);
 /* -EINVAL ERROR_USAGE: path is one of our own directories (state, configuration, run, a store that is one), or above or
  * below one. It need not exist. */

@@ -28,7 +28,7 @@ echo "/trees/" >"$project/.git/info/exclude"
 git -C "$project" worktree add -q "$WORK/outside" -b outside # which git in the box does not see
 find "$project/.git/worktrees/outside" -exec touch -d "1 year ago" {} +
 expect_exit 0 on a ag-box track demo "$project"
-! grep -q "git finds no repository" "$WORK/error" || fail "it says that git does not work"
+! grep -q "git will not work" "$WORK/error" || fail "it says that git does not work"
 work() { # NODE NAME
     inside "$1" sh -ec '
         cd trees/one
@@ -69,7 +69,7 @@ commit "$WORK/elsewhere" first
 git -C "$WORK/elsewhere" worktree add -q "$WORK/tree"
 echo text >"$WORK/tree/file"
 expect_exit 0 on a ag-box track tree "$WORK/tree"
-expect_error "git finds no repository in the box: .git leads to $WORK/elsewhere/.git/worktrees/tree, outside of the project"
+expect_error "git will not work in the box: it needs $WORK/elsewhere/.git/worktrees/tree, outside of the project"
 expect_exit 0 on a ag-box exec tree -- cat file
 expect_output text
 expect_exit 128 on a ag-box exec tree -- git status
@@ -77,6 +77,10 @@ on a ag-box park tree
 mkdir "$WORK/linked"
 ln -s ../elsewhere/.git "$WORK/linked/.git"
 expect_exit 0 on a ag-box track linked "$WORK/linked" --json
-python3 -c 'import json, sys; assert "leads to %s/elsewhere/.git," % sys.argv[2] in json.load(open(sys.argv[1]))["warnings"][0]' "$WORK/output" "$WORK" ||
+python3 -c 'import json, sys; assert "needs %s/elsewhere/.git," % sys.argv[2] in json.load(open(sys.argv[1]))["warnings"][0]' "$WORK/output" "$WORK" ||
     fail "no warning in JSON"
 on a ag-box park linked
+git clone -q --shared "$WORK/elsewhere" "$WORK/clone"
+expect_exit 0 on a ag-box track clone "$WORK/clone"
+expect_error "it needs $WORK/elsewhere/.git/objects, outside of the project"
+on a ag-box park clone
