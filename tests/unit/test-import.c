@@ -278,6 +278,20 @@ static void what_leads_elsewhere(void **state)
     place_remove(&p);
 }
 
+/* Where the user keeps an agent's directory is the user's matter. */
+static void a_directory_kept_elsewhere(void **state)
+{
+    struct place p;
+    place_make(&p);
+    put(&p, CWD("/a/b/c"), "dotfiles/claude/projects/-p/own.jsonl");
+    _cleanup_close_ int user = scratch_open("%s", p.user);
+    assert_int_equal(symlinkat("dotfiles/claude", user, ".claude"), 0);
+    assert_int_equal(import(&p, NULL), 0);
+    assert_int_equal(p.report.sessions[CREDENTIALS_CLAUDE], 1);
+    expect_text(&p, ".claude/projects/-p/own.jsonl", CWD("/a/b/c"));
+    place_remove(&p);
+}
+
 /* In the box's HOME, too, nothing is followed. */
 static void a_link_in_the_way(void **state)
 {
@@ -384,6 +398,7 @@ int main(void)
         cmocka_unit_test(a_slug_of_two_projects),
         cmocka_unit_test(codex_and_grok),
         cmocka_unit_test(what_leads_elsewhere),
+        cmocka_unit_test(a_directory_kept_elsewhere),
         cmocka_unit_test(a_link_in_the_way),
         cmocka_unit_test(somebody_writes_meanwhile),
         cmocka_unit_test(data_behind_a_hole_comes_meanwhile),
