@@ -88,18 +88,24 @@ static json_t *describe(struct stack *s)
     return o;
 }
 
+/* Where what is written here lies, malloc'd; NULL: there is no such place. */
+static char *working_tree(struct stack *s)
+{
+    const struct box_record *b = &s->record;
+    if (b->upper[0])
+        return mem_printf("%s/box/%s/%s/upper", s->config->state_dir, s->name, b->upper);
+    if (!b->full || !b->path || (b->state != BOX_FULL_HELD && b->state != BOX_MOVING))
+        return NULL;
+    return mem_strdup(b->aside && access(b->path, F_OK) < 0 ? b->aside : b->path);
+}
+
 /* Files of the working tree that were written since the newest snapshot of this node. */
 static void add_pending(struct stack *s, json_t *o)
 {
-    const struct box_record *b = &s->record;
     _cleanup_(view_close) struct view committed = { 0 };
-    _cleanup_free_ char *root = b->upper[0] ? mem_printf("%s/box/%s/%s/upper", s->config->state_dir, s->name, b->upper)
-                                            : mem_strdup(b->aside && access(b->path, F_OK) < 0 ? b->aside
-                                                         : b->path                             ? b->path
-                                                                                               : "");
-    bool has_tree = b->upper[0] || (b->full && (b->state == BOX_FULL_HELD || b->state == BOX_MOVING));
+    _cleanup_free_ char *root = working_tree(s);
     uint64_t bytes = 0;
-    int r = has_tree && access(root, F_OK) == 0 ? stack_content(s, NULL) : -ENOENT;
+    int r = root && access(root, F_OK) == 0 ? stack_content(s, NULL) : -ENOENT;
     if (r == 0)
         r = view_open_committed(s, &committed, NULL);
     if (r == 0)

@@ -41,15 +41,15 @@ static void rebind(struct words *w, const char *to, const char *option, const ch
 /* Before the root is made read-only. */
 static void insert(struct words *w, const char *option, const char *from, const char *to)
 {
-    const char *const words[] = { option, from, to };
     size_t at = w->count;
     while (at > 0 && strcmp(w->items[at - 1], "--chdir") != 0)
         at--;
     at = at >= 3 ? at - 3 : 0;
-    words_add_all(w, "", "", "", NULL);
+    words_add_all(w, option, from, to, NULL);
+    char *added[3];
+    memcpy(added, w->items + w->count - 3, sizeof(added));
     memmove(w->items + at + 3, w->items + at, (w->count - at - 3) * sizeof(*w->items));
-    for (size_t i = 0; i < 3; i++)
-        w->items[at + i] = mem_strdup(words[i]);
+    memcpy(w->items + at, added, sizeof(added));
 }
 
 static void show_hidden(struct words *w)

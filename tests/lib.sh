@@ -53,6 +53,10 @@ skip() {
     exit 77
 }
 
+needs_plain_build() { # WHY
+    ! grep -qa __asan_init "$BUILD/cli/ag-box" || skip "$1"
+}
+
 needs_crash_points() {
     _there ag-box debug crash-points >/dev/null 2>&1 || skip "this build has no crash points (-Dfault=true)"
 }

@@ -4,6 +4,7 @@
 # lane: cpu
 # limit: 300
 . "$TESTS/lib.sh"
+needs_plain_build "a sanitized build takes much more memory"
 
 store file
 node a

@@ -6,6 +6,7 @@
 # lane: cpu
 # limit: 500
 . "$TESTS/lib.sh"
+needs_plain_build "a sanitized build has no time for a million files"
 
 rtt=6000
 store fault

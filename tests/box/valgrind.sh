@@ -7,7 +7,7 @@
 
 command -v valgrind >/dev/null || skip "valgrind is not installed"
 [ -e "$BUILD/tests/valgrind/libsyscalls.so" ] || skip "this build has no tests/valgrind"
-! grep -qa __asan_init "$BUILD/cli/ag-box" || skip "this build has its own sanitizers"
+needs_plain_build "this build has its own sanitizers"
 store fault
 node a
 node b
