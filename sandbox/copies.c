@@ -2,6 +2,7 @@
 #include "sandbox/copies.h"
 
 #include "index/base/fd.h"
+#include "index/base/log.h"
 #include "index/base/mem.h"
 #include "sandbox/etc.h"
 #include "sandbox/places.h"
@@ -16,11 +17,12 @@
 #define GITCONFIG_USER "gitconfig.user"
 #define PROFILE "zz-ag-box.sh" /* they are read in the order of their names */
 
+/* -ENOTDIR: something else is there, as a link, which may lead out of the copy. */
 static int make_directory(int in, const char *name, int *ret, struct error *e)
 {
     if (mkdirat(in, name, 0755) < 0 && errno != EEXIST)
         return error_set(e, ERROR_FAILED, -errno, "make %s", name);
-    *ret = openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *ret = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*ret < 0 || fchmod(*ret, 0755) < 0)
         return error_set(e, ERROR_FAILED, -errno, "open %s", name);
     return 0;
@@ -68,6 +70,10 @@ static int make_profile(int etc, const struct environment *c, struct error *e)
     _cleanup_close_ int directory = -1;
     environment_profile(c, &text);
     int r = make_directory(etc, "profile.d", &directory, e);
+    if (r == -ENOTDIR) {
+        log_warn("login shells in the box have the PATH of the host's: /etc/profile.d is no directory");
+        return 0;
+    }
     return r < 0 ? r : put(directory, PROFILE, text.data, text.len, e);
 }
 

@@ -10,9 +10,10 @@
  *     tmux.conf             a status line that says where one is
  *     claude/CLAUDE.md, claude/settings.json
  *
- * And in its /etc (sandbox/etc) a file in profile.d (sandbox/environment), and gitconfig. That includes the host's
- * (gitconfig.host beside it) and the user's, and says between them what an overlay needs (rule O9), that it does not
- * matter who owns a repository, and that worktrees which are not seen are not gone.
+ * And in its /etc (sandbox/etc) gitconfig, and a file in profile.d (sandbox/environment; none where that is a link).
+ * gitconfig includes the host's (gitconfig.host beside it) and the user's, and says between them what an overlay needs
+ * (rule O9), that it does not matter who owns a repository, and that worktrees which are not seen are not gone. Links
+ * are not followed: they lead to the host's.
  *
  * No secrets are among them. Files that the host has not are not there. Each file is replaced whole.
  */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/etc.h"
 
+#include "sandbox/copies.h"
+
 #include "index/base/buf.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
@@ -178,6 +180,33 @@ static void links_are_not_followed(void **state)
     place_remove(&p);
 }
 
+/* What a box needs is put into its copy, wherever the host's links lead. */
+static void what_is_added_does_not_follow_them(void **state)
+{
+    struct place p;
+    struct stat st;
+    struct host host = { .home = (char *)"/nowhere" };
+    struct environment c = { .box = "demo", .node = "a" };
+    place_make(&p);
+    scratch_mkdir("%s/elsewhere", p.scratch);
+    scratch_write("the host's", "%s/elsewhere/gitconfig", p.scratch);
+    _cleanup_free_ char *elsewhere = mem_printf("%s/elsewhere", p.scratch);
+    _cleanup_free_ char *file = mem_printf("%s/gitconfig", elsewhere);
+    _cleanup_close_ int from = scratch_open("%s", p.from), other = scratch_open("%s", elsewhere);
+    assert_int_equal(fchmod(other, 0700), 0);
+    assert_int_equal(symlinkat(elsewhere, from, "profile.d"), 0);
+    assert_int_equal(symlinkat(file, from, "gitconfig"), 0);
+    make(&p);
+    assert_int_equal(copies_make(p.run, &host, &c, NULL), 0);
+    assert_int_equal(faccessat(other, "zz-ag-box.sh", F_OK, 0), -1);
+    assert_int_equal(fstat(other, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    _cleanup_(buf_release) struct buf text = { 0 };
+    assert_int_equal(fd_read_file(other, "gitconfig", 100, &text, NULL), 0);
+    assert_string_equal(buf_string(&text), "the host's");
+    place_remove(&p);
+}
+
 struct changing {
     int directory;
     volatile bool end;
@@ -327,6 +356,7 @@ int main(void)
         cmocka_unit_test(what_everybody_may_read_is_copied_as_it_is),
         cmocka_unit_test(secrets_are_not),
         cmocka_unit_test(links_are_not_followed),
+        cmocka_unit_test(what_is_added_does_not_follow_them),
         cmocka_unit_test(files_that_are_replaced_meanwhile),
         cmocka_unit_test(what_is_far_too_large_is_an_error),
         cmocka_unit_test(some_are_kept_current),
