@@ -211,7 +211,8 @@ static void list_forks(struct listing *l)
         json_object_set_new(o, "name", json_string(f->name));
         json_object_set_new(o, "epoch", json_integer((json_int_t)f->epoch));
         json_object_set_new(o, "node", json_string(f->node));
-        snprintf(more, sizeof(more), "%s", old ? "  older" : "");
+        bool older = fork_is_older(v->forks, v->fork_count, f);
+        snprintf(more, sizeof(more), "%s", older ? "  older" : old ? "  other work" : "");
         print_snapshot(l, id, o, more);
         json_array_append_new(list, o);
     }

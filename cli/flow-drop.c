@@ -12,7 +12,6 @@
 #include "sync/removal.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -28,26 +27,24 @@ static int confirm(struct stack *s, const struct flow_drop_options *o, const cha
 
 /* --- parts of a box */
 
-/* Also of older snapshots of the same work, unless ID is one fork's whole name. */
+/* And the older ones of its work that a crash has left. */
 static int drop_fork(struct stack *s, const struct flow_drop_options *o, struct error *e)
 {
+    static const struct snapshot_id none = { { 0 } };
     const char *id = strncmp(o->fork, "fork:", 5) == 0 ? o->fork + 5 : o->fork;
     struct fork *all = NULL;
-    size_t count = 0, removed = 0;
+    size_t count = 0, removed = 1;
     int r = fork_list(s->store, &s->seal, &all, &count, e);
-    if (r == 0 && !fork_find(all, count, id))
-        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no fork %s of %s", id, s->name);
+    const struct fork *found = r == 0 ? fork_find(all, count, id) : NULL;
     _cleanup_free_ char *what = mem_printf("This gives up the work that fork %s of %s keeps", id, s->name);
+    if (r == 0 && !found)
+        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no fork %s of %s", id, s->name);
     if (r == 0)
         r = confirm(s, o, what, e);
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        char work[FORK_NAME_MAX];
-        snprintf(work, sizeof(work), "%s-%" PRIu64, all[i].node, all[i].epoch);
-        if (strcmp(id, work) != 0 && strcmp(id, all[i].name) != 0)
-            continue;
-        r = fork_remove(s->store, s->name, all[i].name, e);
-        removed++;
-    }
+    if (r == 0 && count > 1 && strcmp(id, found->name) != 0)
+        r = flow_remove_older(s, found, &none, &removed, e);
+    if (r == 0)
+        r = fork_remove(s->store, s->name, found->name, e);
     free(all);
     if (r == 0) {
         ui_line(s->ui, "fork %s of %s is dropped; prune frees its space", id, s->name);

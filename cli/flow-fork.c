@@ -5,7 +5,6 @@
 
 #include "index/base/mem.h"
 #include "index/reached.h"
-#include "sync/fork.h"
 
 #include <errno.h>
 
@@ -98,18 +97,14 @@ static void parent_of(struct stack *s, struct snapshot_id *id)
         snapshot_release(&n);
 }
 
-/*
- * Once a newer one is verified, the forks that it goes on from, back to the base, are not needed. By their snapshots: a
- * clone of this machine makes forks of the same node and epoch, which hold other work (FORMAT.md, attack 4).
- */
-static int remove_older(struct forking *f, const struct fork *newest, struct error *e)
+int flow_remove_older(struct stack *s, const struct fork *newest, const struct snapshot_id *until, size_t *ret_removed,
+                      struct error *e)
 {
-    struct stack *s = f->stack;
     struct snapshot_id id = newest->parent;
     struct fork *all = NULL;
     size_t count = 0;
     int r = fork_list(s->store, &s->seal, &all, &count, e);
-    for (unsigned i = 0; r == 0 && i < OLDER_MAX && !snapshot_id_none(&id) && !same(&id, &f->base.snapshot.id); i++) {
+    for (unsigned i = 0; r == 0 && count > 1 && i < OLDER_MAX && !snapshot_id_none(&id) && !same(&id, until); i++) {
         const struct fork *older = find_snapshot(all, count, &id);
         if (older)
             r = fork_remove(s->store, s->name, older->name, e);
@@ -117,6 +112,7 @@ static int remove_older(struct forking *f, const struct fork *newest, struct err
             id = older->parent;
         else
             parent_of(s, &id);
+        *ret_removed += older != NULL;
     }
     free(all);
     return r;
@@ -140,12 +136,13 @@ static int find_listed(struct stack *s, const struct snapshot_id *id, struct for
 /* Steps 5 and 6; the journal names the fork already. */
 static int verify_and_keep(struct forking *f, const struct fork *n, struct error *e)
 {
+    size_t removed = 0;
     struct stack *s = f->stack;
     int r = flow_verify(s, &n->snapshot, &f->missing, e);
     if (r == 0)
         r = journal_packs_clear(s->journal, e);
     if (r == 0)
-        r = remove_older(f, n, e);
+        r = flow_remove_older(s, n, &f->base.snapshot.id, &removed, e);
     if (r < 0)
         return r;
     char id[FORK_NAME_MAX + 8];

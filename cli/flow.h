@@ -9,6 +9,7 @@
  */
 
 #include "cli/saving.h"
+#include "sync/fork.h"
 #include "sync/lease.h"
 #include "sync/prune.h"
 
@@ -59,6 +60,13 @@ int flow_snapshot_held(struct stack *s, struct error *e); /* from mounted or ful
 /* Fenced work into a verified fork. still: nothing may change it any more (before it is taken away), else live. What
  * fails leaves the work as usable as it was. */
 int flow_fork(struct stack *s, bool still, struct error *e);
+/*
+ * The forks that newest goes on from, back to a snapshot that is none of its work (all zeros: not known), are removed, and
+ * counted. By their snapshots: a clone of this machine makes forks of the same node and epoch, which hold other work
+ * (FORMAT.md, attack 4).
+ */
+int flow_remove_older(struct stack *s, const struct fork *newest, const struct snapshot_id *until, size_t *ret_removed,
+                      struct error *e);
 /* Excluded entries back from the stash, then the tree at the project's path. */
 int flow_show(struct stack *s, struct error *e);
 /* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.

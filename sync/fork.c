@@ -191,7 +191,7 @@ int fork_list(struct store *s, const struct seal_context *c, struct fork **ret, 
     return 0;
 }
 
-static bool has_child(const struct fork *all, size_t count, const struct fork *f)
+bool fork_is_older(const struct fork *all, size_t count, const struct fork *f)
 {
     for (size_t i = 0; i < count; i++)
         if (!all[i].damaged && same_work(&all[i], f) && memcmp(&all[i].parent, &f->snapshot, sizeof(f->snapshot)) == 0)
@@ -204,7 +204,7 @@ const struct fork *fork_find(const struct fork *all, size_t count, const char *n
     for (size_t i = 0; i < count; i++) {
         char work[FORK_NAME_MAX];
         snprintf(work, sizeof(work), "%s-%" PRIu64, all[i].node, all[i].epoch);
-        if (strcmp(all[i].name, name) == 0 || (strcmp(work, name) == 0 && !has_child(all, count, &all[i])))
+        if (strcmp(all[i].name, name) == 0 || (strcmp(work, name) == 0 && !fork_is_older(all, count, &all[i])))
             return &all[i];
     }
     return NULL;

@@ -42,6 +42,8 @@ int fork_list(struct store *s, const struct seal_context *c, struct fork **ret, 
 /* "<node>-<epoch>": the newest of that work, the youngest that none names as its parent (a store's clock may count in
  * seconds); or a whole name. From fork_list's answer; NULL: none. Borrowed. */
 const struct fork *fork_find(const struct fork *all, size_t count, const char *name);
+/* Whether another one goes on from f. A clone's forks are of the same node and epoch, but neither is older. */
+bool fork_is_older(const struct fork *all, size_t count, const struct fork *f);
 
 struct fork_pack {
     struct pack_name name;
