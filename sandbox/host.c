@@ -12,7 +12,8 @@
 const char *const host_system[HOST_SYSTEM_COUNT] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
 
 const char *const host_configuration[HOST_CONFIGURATION_COUNT] = {
-    ".claude/output-styles", ".claude/skills", ".claude/plugins", ".config/gh", ".local",
+    ".claude/output-styles", ".claude/skills", ".claude/plugins", ".config/gh", ".local/bin", ".local/lib",
+    ".local/share",
 };
 
 void host_release(struct host *h)

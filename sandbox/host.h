@@ -18,8 +18,9 @@ enum host_kind { HOST_ABSENT, HOST_DIRECTORY, HOST_LINK };
 #define HOST_SYSTEM_COUNT 6
 extern const char *const host_system[HOST_SYSTEM_COUNT];
 
-/* Directories of the user's configuration that a box sees read-only, below HOME. */
-#define HOST_CONFIGURATION_COUNT 5
+/* Directories of the user's that a box sees read-only, below HOME. Of ~/.local not all: programs keep their state
+ * there. */
+#define HOST_CONFIGURATION_COUNT 7
 extern const char *const host_configuration[HOST_CONFIGURATION_COUNT];
 
 struct host {

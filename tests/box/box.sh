@@ -63,13 +63,13 @@ end_outside
 
 # What is to be hidden from the box goes before it is: the keeper looks once more.
 home="$WORK/node/a/home"
-mkdir -p "$home/.local" "$WORK/vanish"
-mkfifo "$home/.local/pipe"
-printf '#!/bin/sh\nrm -f "%s"\nexec %s "$@"\n' "$home/.local/pipe" "$(command -v bwrap)" >"$WORK/vanish/bwrap"
+mkdir -p "$home/.local/share" "$WORK/vanish"
+mkfifo "$home/.local/share/pipe"
+printf '#!/bin/sh\nrm -f "%s"\nexec %s "$@"\n' "$home/.local/share/pipe" "$(command -v bwrap)" >"$WORK/vanish/bwrap"
 chmod 755 "$WORK/vanish/bwrap"
 on a ag-box park demo
 on a env PATH="$WORK/vanish:$PATH" ag-box up demo
-expect_missing "$home/.local/pipe"
+expect_missing "$home/.local/share/pipe"
 box_is a demo running
 
 # The keeper's death is the box's; the next up starts it.

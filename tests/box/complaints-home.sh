@@ -35,8 +35,9 @@ begin=$SECONDS
 on b ag-box up demo
 ((SECONDS - begin < 15)) || fail "the box took $((SECONDS - begin)) s to start"
 mv "$WORK/store.away" "$WORK/store"
-expect_exit 1 inside touch /root/.local/written # what the host has there stays its own (README)
+expect_exit 1 inside touch /root/.local/share/written # what the host has there stays its own (README)
 expect_error "Read-only file system"
+expect_exit 0 inside sh -c 'mkdir -p ~/.local/state/agent && touch ~/.local/state/agent/lock'
 on b ag-box park demo
 rm -r "$user/.local"
 

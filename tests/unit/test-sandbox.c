@@ -459,8 +459,8 @@ static void too_much_to_hide_is_an_error(void **state)
     struct error e = { 0 };
     struct words ours = { 0 };
     box_make(&b);
-    scratch_mkdir("%s/.local", b.user);
-    _cleanup_close_ int local = scratch_open("%s/.local", b.user);
+    scratch_mkdir("%s/.local/share", b.user);
+    _cleanup_close_ int local = scratch_open("%s/.local/share", b.user);
     for (int i = 0; i < 600; i++) {
         char name[32];
         snprintf(name, sizeof(name), "%d", i);
