@@ -10,8 +10,12 @@
 static int refuse_role(struct cmd_context *c, const char *verb, struct error *e)
 {
     const char *role = c->config->globals_role;
-    if (!role || strcmp(role, verb) == 0 || c->options.force)
+    if (!role || strcmp(role, verb) == 0)
         return 0;
+    if (c->options.force) {
+        ui_warn(c->ui, "this node's BOX_GLOBALS_ROLE is %s, which does not count this time", role);
+        return 0;
+    }
     error_say(e, ERROR_USAGE, -EPERM, "globals %s: this node's BOX_GLOBALS_ROLE is %s", verb, role);
     return error_hint(e, strcmp(verb, "push") == 0
                              ? "change the files on the node that pushes; --force pushes these all the same"
@@ -27,8 +31,8 @@ static int transfer(struct cmd_context *c, const char *verb, bool automatic, str
     int r = stack_for_box(&s, c->config, c->ui, TEXT_GLOBALS, true, e);
     if (r < 0)
         return r;
-    r = strcmp(verb, "push") == 0 ? flow_globals_push(&s, c->options.force, e)
-                                  : flow_globals_pull(&s, c->options.force, &none, e);
+    r = strcmp(verb, "push") == 0 ? flow_globals_push(&s, c->options.force, c->options.accept_rollback, e)
+                                  : flow_globals_pull(&s, c->options.accept_rollback, &none, e);
     if (r < 0 && e && e->kind == ERROR_INTERRUPTED)
         error_hint(e, "each file of HOME is the old or the new one; `ag-box globals %s` goes on", verb);
     if (!none)
@@ -73,6 +77,8 @@ const struct cmd cmd_globals = {
     .arguments_min = 1,
     .arguments_max = 1,
     .options = { { "force", CMD_FLAG, CMD_OPTION(force), NULL,
-                   "against this node's role, over another node's push, or a store that was rolled back" } },
+                   "against this node's role; push: over what another node has pushed, too" },
+                 { "accept-rollback", CMD_FLAG, CMD_OPTION(accept_rollback), NULL,
+                   "take what is in the store though it is older than what was seen here" } },
     .run = run,
 };

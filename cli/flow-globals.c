@@ -27,18 +27,18 @@ static void open_lease(struct stack *s, struct lease *ret)
 }
 
 /* ret->seq is 0 where nothing was ever pushed. */
-static int read_head(struct stack *s, struct lease *l, bool force, struct head *ret, struct error *e)
+static int read_head(struct stack *s, struct lease *l, bool accept_rollback, struct head *ret, struct error *e)
 {
     struct error why = { 0 };
     int r = lease_read(l, false, ret, &why);
-    if (r == -ESTALE && force) {
+    if (r == -ESTALE && accept_rollback) {
         ui_warn(s->ui, "%s; taken as it is", why.text);
         r = lease_read(l, true, ret, &why);
     }
     if (r == -ENOENT)
         return 0;
     if (r == -ESTALE && strstr(why.hint, "--accept-rollback"))
-        error_hint(&why, "if the store was restored from a copy on purpose: --force");
+        error_hint(&why, "if the store was restored from a copy on purpose: globals with --accept-rollback");
     if (r < 0 && e)
         *e = why;
     return r;
@@ -79,10 +79,14 @@ static void tell_snapshot(struct stack *s, const struct snapshot_id *id, char te
  * One way: what another node has pushed since the two agreed would be lost without a word. So would all of it, if a
  * node that was set up anew, with an empty HOME and its old name, pushed that.
  */
-static int refuse_other(const struct stack *s, const struct head *h, struct error *e)
+static int refuse_other(const struct stack *s, const struct head *h, bool force, struct error *e)
 {
     if (h->seq == 0 || is_root(h, &s->record.base) || is_root(h, &s->record.committed))
         return 0;
+    if (force) {
+        ui_warn(s->ui, "what %s has pushed is replaced", h->node);
+        return 0;
+    }
     bool same_name = strcmp(h->node, s->config->node) == 0;
     error_say(e, ERROR_HELD, -ESTALE,
               same_name ? "%s has pushed what this machine's state does not know of"
@@ -243,7 +247,7 @@ static int send(struct stack *s, struct lease *l, struct head *h, struct view *b
     return r;
 }
 
-int flow_globals_push(struct stack *s, bool force, struct error *e)
+int flow_globals_push(struct stack *s, bool force, bool accept_rollback, struct error *e)
 {
     struct lease l;
     open_lease(s, &l);
@@ -253,9 +257,9 @@ int flow_globals_push(struct stack *s, bool force, struct error *e)
     bool changed = true;
     int r = settle(s, &l, e);
     if (r == 0)
-        r = read_head(s, &l, force, &head, e);
-    if (r == 0 && !force)
-        r = refuse_other(s, &head, e);
+        r = read_head(s, &l, accept_rollback, &head, e);
+    if (r == 0)
+        r = refuse_other(s, &head, force, e);
     if (r == 0)
         r = globals_collect(s, &stats, e);
     if (r == 0)
@@ -354,13 +358,13 @@ static int pull(struct stack *s, const struct head *h, struct error *e)
     return r;
 }
 
-int flow_globals_pull(struct stack *s, bool force, bool *ret_none, struct error *e)
+int flow_globals_pull(struct stack *s, bool accept_rollback, bool *ret_none, struct error *e)
 {
     struct lease l;
     open_lease(s, &l);
     _cleanup_(head_releasep) struct head head = { 0 };
     *ret_none = false;
-    int r = read_head(s, &l, force, &head, e);
+    int r = read_head(s, &l, accept_rollback, &head, e);
     if (r < 0)
         return r;
     *ret_none = head.seq == 0;

@@ -175,6 +175,7 @@ on b ag-box globals auto
 expect_file "$B/.claude/CLAUDE.md" "from c"
 echo "from b" >"$B/.claude/CLAUDE.md"
 expect_exit 0 on b ag-box globals push --force
+expect_error "BOX_GLOBALS_ROLE is pull, which does not count"
 expect_exit 3 on a ag-box globals push
 expect_exit 0 on a ag-box globals push --force
 on b ag-box globals pull
@@ -282,11 +283,14 @@ rm -r "$WORK/store"
 mv "$WORK/copy" "$WORK/store"
 for node in a b; do
     expect_exit 7 on $node ag-box globals auto
-    expect_error "--force"
+    expect_error "--accept-rollback"
+    expect_exit 7 on $node ag-box globals auto --force
 done
 expect_file "$B/.claude/settings.json" newest
-expect_exit 0 on a ag-box globals push --force
+expect_exit 3 on a ag-box globals push --accept-rollback # an older push is still one that this node's files are not of
 expect_error "taken as it is"
+expect_exit 0 on a ag-box globals push --force
+expect_error "what a has pushed is replaced"
 on b ag-box globals pull
 expect_file "$B/.claude/settings.json" newest
 
