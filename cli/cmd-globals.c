@@ -7,23 +7,36 @@
 #include <errno.h>
 #include <string.h>
 
-static int refuse_role(struct cmd_context *c, const char *verb, struct error *e)
+enum verb { VERB_PUSH, VERB_PULL, VERB_AUTO, VERBS };
+
+static const char *const verbs[VERBS] = { "push", "pull", "auto" };
+
+/* VERBS: it is none. */
+static enum verb verb_of(const char *text)
+{
+    unsigned v = VERB_PUSH;
+    while (v < VERBS && strcmp(text, verbs[v]) != 0)
+        v++;
+    return (enum verb)v;
+}
+
+static int refuse_role(struct cmd_context *c, enum verb verb, struct error *e)
 {
     const char *role = c->config->globals_role;
-    if (!role || strcmp(role, verb) == 0)
+    if (!role || strcmp(role, verbs[verb]) == 0)
         return 0;
     if (c->options.force) {
         ui_warn(c->ui, "this node's BOX_GLOBALS_ROLE is %s, which does not count this time", role);
         return 0;
     }
-    error_say(e, ERROR_USAGE, -EPERM, "globals %s: this node's BOX_GLOBALS_ROLE is %s", verb, role);
-    return error_hint(e, strcmp(verb, "push") == 0
+    error_say(e, ERROR_USAGE, -EPERM, "globals %s: this node's BOX_GLOBALS_ROLE is %s", verbs[verb], role);
+    return error_hint(e, verb == VERB_PUSH
                              ? "change the files on the node that pushes; --force pushes these all the same"
                              : "its own files are what others pull; --force replaces them by what was pushed last"),
            -EPERM;
 }
 
-static int transfer(struct cmd_context *c, const char *verb, bool automatic, struct error *e)
+static int transfer(struct cmd_context *c, enum verb verb, bool automatic, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     bool none = false;
@@ -31,10 +44,10 @@ static int transfer(struct cmd_context *c, const char *verb, bool automatic, str
     int r = stack_for_box(&s, c->config, c->ui, TEXT_GLOBALS, true, e);
     if (r < 0)
         return r;
-    r = strcmp(verb, "push") == 0 ? flow_globals_push(&s, c->options.force, c->options.accept_rollback, e)
-                                  : flow_globals_pull(&s, c->options.accept_rollback, &none, e);
+    r = verb == VERB_PUSH ? flow_globals_push(&s, c->options.force, c->options.accept_rollback, e)
+                          : flow_globals_pull(&s, c->options.accept_rollback, &none, e);
     if (r < 0 && e && e->kind == ERROR_INTERRUPTED)
-        error_hint(e, "each file of HOME is the old or the new one; `ag-box globals %s` goes on", verb);
+        error_hint(e, "each file of HOME is the old or the new one; `ag-box globals %s` goes on", verbs[verb]);
     if (!none)
         return r;
     if (automatic) {
@@ -48,10 +61,11 @@ static int transfer(struct cmd_context *c, const char *verb, bool automatic, str
 
 static int run(struct cmd_context *c, struct error *e)
 {
-    const char *verb = c->arguments[0], *role = c->config->globals_role;
-    bool automatic = strcmp(verb, "auto") == 0;
-    if (!automatic && strcmp(verb, "push") != 0 && strcmp(verb, "pull") != 0) {
-        error_say(e, ERROR_USAGE, -EINVAL, "globals %s: no such verb", verb);
+    const char *role = c->config->globals_role;
+    enum verb verb = verb_of(c->arguments[0]);
+    bool automatic = verb == VERB_AUTO;
+    if (verb == VERBS) {
+        error_say(e, ERROR_USAGE, -EINVAL, "globals %s: no such verb", c->arguments[0]);
         return error_hint(e, "usage: ag-box globals %s", cmd_globals.arguments), -EINVAL;
     }
     if (automatic && !role) {
@@ -60,8 +74,8 @@ static int run(struct cmd_context *c, struct error *e)
         return 0;
     }
     if (automatic)
-        verb = role;
-    ui_field_text(c->ui, "action", verb);
+        verb = verb_of(role);
+    ui_field_text(c->ui, "action", verbs[verb]);
     int r = refuse_role(c, verb, e);
     return r < 0 ? r : transfer(c, verb, automatic, e);
 }
