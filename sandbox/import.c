@@ -52,7 +52,8 @@ static bool ends_with(const char *name, const char *end)
     return n > m && strcmp(name + n - m, end) == 0;
 }
 
-/* The first bytes tell, or those up to ORIGIN_HEAD_MAX. -ENOENT: they do not, or cannot be read. */
+/* The first bytes tell, or those up to ORIGIN_HEAD_MAX. -ENOENT: nothing in the file does; -EINVAL: it cannot be read or
+ * understood as a whole. */
 static int read_origin(const struct import *i, const char *path, char **ret)
 {
     _cleanup_close_ int fd = fd_open_beneath(i->transfer.from, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
@@ -60,20 +61,25 @@ static int read_origin(const struct import *i, const char *path, char **ret)
     for (size_t max = HEAD_FIRST;; max = ORIGIN_HEAD_MAX) {
         bool more = false;
         if (fd < 0 || prefix_read(fd, ends_with(path, ".zst"), max, &head, &more) < 0)
-            return -ENOENT;
+            return -EINVAL;
         int r = i->agent == CREDENTIALS_CLAUDE ? origin_of_claude(buf_bytes(&head), ret)
                                                : origin_of_codex(buf_bytes(&head), ret);
-        if (r == 0 || !more || max == ORIGIN_HEAD_MAX)
+        if (r == 0 || !more)
             return r;
+        if (max == ORIGIN_HEAD_MAX)
+            return -EINVAL;
     }
 }
 
-/* Whether the session at path is the project's; one that does not tell is counted. */
+/* Whether the session at path is the project's; one that does not tell is counted, and may be another's unless there is
+ * nothing in it that could. */
 static bool is_own(struct import *i, const char *path)
 {
     _cleanup_free_ char *origin = NULL;
-    if (read_origin(i, path, &origin) < 0) {
+    int r = read_origin(i, path, &origin);
+    if (r < 0) {
         i->report.left_out++;
+        i->other += r != -ENOENT;
         return false;
     }
     bool own = origin_within(origin, i->project);

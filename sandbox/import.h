@@ -6,8 +6,9 @@
  *
  * Which they are is what each has recorded (sandbox/origin): the project's path, or one below it. Of Claude Code also
  * what belongs to such a session: the directory beside it (of its subagents and tools), file-history/ID, tasks/ID and
- * todos/ID-agent-*; and the project's memory/, where all sessions beside it are the project's, since that says nothing
- * of itself. What is the user's and not a project's (history, settings, databases, logins) is left behind. Everything
+ * todos/ID-agent-*; and the project's memory/, which says nothing of itself, where a session beside it is the project's
+ * and none is another's. One that has recorded no directory counts as neither, one that cannot be read or understood as
+ * another's. What is the user's and not a project's (history, settings, databases, logins) is left behind. Everything
  * has the place in the box that it had on the host, so that an agent's --resume finds it.
  *
  * ~/.claude, ~/.codex and ~/.grok may be links of the user's, and are followed; below them see sandbox/transfer. The

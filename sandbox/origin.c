@@ -62,15 +62,18 @@ static bool next_line(struct bytes *head, struct bytes *ret)
 
 int origin_of_claude(struct bytes head, char **ret)
 {
+    int r = -ENOENT;
     for (struct bytes line; next_line(&head, &line);) {
         _cleanup_(json_freep) json_t *o = parse_line(line);
         const char *cwd = json_string_value(json_object_get(o, "cwd"));
+        if (!o && line.len > 0)
+            r = -EINVAL;
         if (!cwd)
             continue;
         *ret = take(cwd);
-        return *ret ? 0 : -ENOENT;
+        return *ret ? 0 : -EINVAL;
     }
-    return -ENOENT;
+    return r;
 }
 
 int origin_of_codex(struct bytes head, char **ret)

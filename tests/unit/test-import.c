@@ -26,6 +26,7 @@ static const struct {
     const char *what;
     int (*origin)(struct bytes head, char **ret);
     const char *head, *expected; /* NULL: none */
+    bool malformed;
 } table[] = {
     { "the first line", origin_of_claude, CWD("/a/b"), "/a/b" },
     { "behind lines without one, and what is no JSON", origin_of_claude,
@@ -36,14 +37,15 @@ static const struct {
     { "the root", origin_of_claude, CWD("/"), "/" },
     { "none", origin_of_claude, "{\"type\":\"summary\"}\n", NULL },
     { "empty", origin_of_claude, "", NULL },
-    { "not absolute", origin_of_claude, CWD("a/b"), NULL },
-    { "out of the project", origin_of_claude, CWD("/a/../b"), NULL },
-    { "to the parent", origin_of_claude, CWD("/a/.."), NULL },
-    { "two slashes", origin_of_claude, CWD("/a//b"), NULL },
-    { "a dot", origin_of_claude, CWD("/a/./b"), NULL },
+    { "only what is no JSON", origin_of_claude, "{\"type\":\"summary\"}\n{\"cwd\":\"/a", NULL, true },
+    { "not absolute", origin_of_claude, CWD("a/b"), NULL, true },
+    { "out of the project", origin_of_claude, CWD("/a/../b"), NULL, true },
+    { "to the parent", origin_of_claude, CWD("/a/.."), NULL, true },
+    { "two slashes", origin_of_claude, CWD("/a//b"), NULL, true },
+    { "a dot", origin_of_claude, CWD("/a/./b"), NULL, true },
     { "names that begin with dots", origin_of_claude, CWD("/a/..b/.c/..."), "/a/..b/.c/..." },
     { "a number", origin_of_claude, "{\"cwd\":1}\n" CWD("/a"), "/a" },
-    { "a NUL", origin_of_claude, CWD("/a\\u0000"), NULL },
+    { "a NUL", origin_of_claude, CWD("/a\\u0000"), NULL, true },
     { "Codex", origin_of_codex, META("/a/b"), "/a/b" },
     { "Codex: the second line", origin_of_codex, "{\"type\":\"event\"}\n" META("/a"), NULL },
     { "Codex: another type", origin_of_codex, "{\"type\":\"x\",\"payload\":{\"cwd\":\"/a\"}}\n", NULL },
@@ -59,7 +61,7 @@ static void heads_tell_directories(void **state)
         struct bytes head = { (const uint8_t *)table[i].head, strlen(table[i].head) };
         int r = table[i].origin(head, &got);
         print_message("%s\n", table[i].what);
-        assert_int_equal(r, table[i].expected ? 0 : -ENOENT);
+        assert_int_equal(r, table[i].expected ? 0 : table[i].malformed ? -EINVAL : -ENOENT);
         if (table[i].expected)
             assert_string_equal(got, table[i].expected);
     }
@@ -193,6 +195,44 @@ static void a_slug_of_two_projects(void **state)
     assert_false(there(&p, ".claude/todos/other-agent-1.json"));
     assert_false(there(&p, ".claude/file-history/other"));
     assert_false(there(&p, ".claude/history.jsonl"));
+    place_remove(&p);
+}
+
+/* What the sessions beside it are says whose it is: one that tells nothing says nothing, one that cannot be understood
+ * may be anybody's. */
+static void a_memory_beside_sessions_that_do_not_tell(void **state)
+{
+    static const struct {
+        const char *own, *second;
+        bool taken;
+    } cases[] = {
+        { CWD("/a/b/c"), "{\"type\":\"summary\"}\n", true },
+        { CWD("/a/b/c"), "", true },
+        { CWD("/a/b/c"), CWD("/a/b"), false },
+        { CWD("/a/b/c"), CWD("/a/../b"), false },
+        { CWD("/a/b/c"), "{\"cwd\":\"/a/b", false },
+        { "", "{\"type\":\"summary\"}\n", false },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct place p;
+        place_make(&p);
+        put(&p, cases[i].own, ".claude/projects/-p/own.jsonl");
+        put(&p, cases[i].second, ".claude/projects/-p/second.jsonl");
+        put(&p, "whose?", ".claude/projects/-p/memory/MEMORY.md");
+        assert_int_equal(import(&p, NULL), 0);
+        assert_int_equal(there(&p, ".claude/projects/-p/memory/MEMORY.md"), cases[i].taken);
+        assert_false(there(&p, ".claude/projects/-p/second.jsonl"));
+        place_remove(&p);
+    }
+
+    struct place p;
+    place_make(&p);
+    put(&p, CWD("/a/b/c"), ".claude/projects/-p/own.jsonl");
+    put(&p, "whose?", ".claude/projects/-p/memory/MEMORY.md");
+    _cleanup_close_ int in = scratch_open("%s/.claude/projects/-p", p.user);
+    assert_int_equal(symlinkat("own.jsonl", in, "link.jsonl"), 0);
+    assert_int_equal(import(&p, NULL), 0);
+    assert_false(there(&p, ".claude/projects/-p/memory/MEMORY.md"));
     place_remove(&p);
 }
 
@@ -396,6 +436,7 @@ int main(void)
         cmocka_unit_test(names_tell_directories),
         cmocka_unit_test(below_is_within),
         cmocka_unit_test(a_slug_of_two_projects),
+        cmocka_unit_test(a_memory_beside_sessions_that_do_not_tell),
         cmocka_unit_test(codex_and_grok),
         cmocka_unit_test(what_leads_elsewhere),
         cmocka_unit_test(a_directory_kept_elsewhere),
