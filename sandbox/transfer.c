@@ -74,8 +74,15 @@ static int copy_bytes(const struct transfer *t, int from, int to, off_t size, ui
     return 0;
 }
 
+/* What has no lines to be cut at. */
+static bool is_compressed(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, ".zst") == 0;
+}
+
 /* The file as it is at this moment; of one that somebody writes, as far as whole lines go. 1: it cannot be read. */
-static int copy_file(struct transfer *t, int from, const struct stat *st, int to, struct error *e)
+static int copy_file(struct transfer *t, const char *path, int from, const struct stat *st, int to, struct error *e)
 {
     _cleanup_free_ uint8_t *piece = mem_new(1, PIECE);
     off_t line = 0, size = st->st_size;
@@ -85,8 +92,12 @@ static int copy_file(struct transfer *t, int from, const struct stat *st, int to
         return r;
     if (fstat(from, &now) < 0 || now.st_size < size)
         return 1;
-    if (now.st_size != size || now.st_mtim.tv_sec != st->st_mtim.tv_sec || now.st_mtim.tv_nsec != st->st_mtim.tv_nsec)
+    if (now.st_size != size || now.st_mtim.tv_sec != st->st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != st->st_mtim.tv_nsec) {
+        if (is_compressed(path))
+            return 1;
         size = line;
+    }
     const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, st->st_mtim };
     if (ftruncate(to, size) < 0 || futimens(to, times) < 0)
         return error_set(e, ERROR_FAILED, -errno, "finish");
@@ -100,7 +111,7 @@ static int take_file(struct transfer *t, const char *path, int from, const struc
     _cleanup_close_ int to = create(t, path, e);
     if (to < 0)
         return to;
-    int r = copy_file(t, from, st, to, e);
+    int r = copy_file(t, path, from, st, to, e);
     if (r < 0)
         return error_prefix(e, "%s", path), r;
     if (r == 0)

@@ -4,11 +4,12 @@
 /*
  * transfer - files of the host's HOME into a box's, under the same paths.
  *
- * Programs may write what is read meanwhile: of a file that grows, its whole lines so far are taken. What is no plain
- * file or directory (links, pipes, sockets, devices), what cannot be read, agents' logins and `.auth-secret` are left
- * out and counted, and stop nothing; what cannot be written does. Nothing is followed on either side (rule T5), nothing
- * on the host is changed, and no file is in memory as a whole. Files get the modification time that they had, and mode
- * 0600 or 0700; they replace what an earlier attempt has left. One thread.
+ * Programs may write what is read meanwhile: of a file that grows, its whole lines so far are taken, and one that is
+ * compressed (.zst) is left out. What is no plain file or directory (links, pipes, sockets, devices), what cannot be
+ * read, agents' logins and `.auth-secret` are left out and counted, and stop nothing; what cannot be written does.
+ * Nothing is followed on either side (rule T5), nothing on the host is changed, and no file is in memory as a whole.
+ * Files get the modification time that they had, and mode 0600 or 0700; they replace what an earlier attempt has left.
+ * One thread.
  */
 
 #include "index/base/error.h"

@@ -387,6 +387,22 @@ static void somebody_writes_meanwhile(void **state)
     place_remove(&p);
 }
 
+/* Whose bytes 0x0a are no lines' ends. */
+static void somebody_writes_what_is_compressed(void **state)
+{
+    struct place p;
+    place_make(&p);
+    put_compressed(&p, META("/a/b/c"), ".codex/sessions/2026/07/16/rollout-1.jsonl.zst");
+    _cleanup_close_ int in = scratch_open("%s/.codex/sessions/2026/07/16", p.user);
+    appended = openat(in, "rollout-1.jsonl.zst", O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_int_equal(import_sessions(p.user, p.home, "/a/b/c", append, &p.report, NULL), 0);
+    close(mem_steal_fd(&appended));
+    assert_false(there(&p, ".codex/sessions/2026/07/16/rollout-1.jsonl.zst"));
+    assert_int_equal(p.report.left_out, 1);
+    assert_int_equal(p.report.files, 0);
+    place_remove(&p);
+}
+
 static int grown = -1;
 static unsigned asked;
 
@@ -442,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_directory_kept_elsewhere),
         cmocka_unit_test(a_link_in_the_way),
         cmocka_unit_test(somebody_writes_meanwhile),
+        cmocka_unit_test(somebody_writes_what_is_compressed),
         cmocka_unit_test(data_behind_a_hole_comes_meanwhile),
         cmocka_unit_test(a_host_without_agents),
     };
