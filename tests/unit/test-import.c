@@ -3,6 +3,7 @@
 
 #include "index/base/fd.h"
 #include "index/base/mem.h"
+#include "index/exclude.h"
 #include "sandbox/origin.h"
 #include "tests/unit/scratch.h"
 
@@ -318,6 +319,34 @@ static void what_leads_elsewhere(void **state)
     place_remove(&p);
 }
 
+/* What may not enter a snapshot may not come into a box by another way (sandbox/ cannot ask index/exclude). */
+static void exclude_has_the_same_secrets(void **state)
+{
+    static const char *const names[] = {
+        ".auth-secret", ".auth-secret.bak", "x.auth-secret", ".credentials.json", ".credentials.json.1",
+        "x.credentials.json", "credentials.json", "auth.json", "auth.json.tmp", "my-auth.json", "auth.jso", "auth_json",
+        "AUTH.JSON", "settings.json", "session.jsonl",
+    };
+    static const char *const agents[] = { ".claude", ".codex", ".grok" };
+    struct place p;
+    place_make(&p);
+    _cleanup_close_ int from = scratch_open("%s", p.user);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        bool secret = false;
+        for (size_t k = 0; k < CREDENTIALS_AGENTS; k++) {
+            _cleanup_free_ char *path = mem_printf("home/%s/%s", agents[k], names[i]);
+            secret |= exclude_secret((struct bytes){ (const uint8_t *)path, strlen(path) });
+        }
+        struct transfer t = { .from = from, .to = p.home };
+        put(&p, "x", names[i]);
+        print_message("%s\n", names[i]);
+        assert_int_equal(transfer_entry(&t, names[i], NULL), 0);
+        assert_int_equal(there(&p, names[i]), !secret);
+        assert_int_equal(t.left_out, secret);
+    }
+    place_remove(&p);
+}
+
 /* Where the user keeps an agent's directory is the user's matter. */
 static void a_directory_kept_elsewhere(void **state)
 {
@@ -455,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_memory_beside_sessions_that_do_not_tell),
         cmocka_unit_test(codex_and_grok),
         cmocka_unit_test(what_leads_elsewhere),
+        cmocka_unit_test(exclude_has_the_same_secrets),
         cmocka_unit_test(a_directory_kept_elsewhere),
         cmocka_unit_test(a_link_in_the_way),
         cmocka_unit_test(somebody_writes_meanwhile),
