@@ -153,7 +153,7 @@ static int put_aside(struct mirror *m, const struct spot *to, struct error *e)
 /* to: a file or link that is about to go; from: what comes in its place, or SPOT_NOTHING. */
 static int keep(struct mirror *m, const struct spot *to, const struct spot *from, struct error *e)
 {
-    if (m->config->kept < 0)
+    if (m->config->kept < 0 || is_temporary(to->name))
         return 0;
     bool known = false;
     _cleanup_(spot_release) struct spot last = SPOT_NONE;
@@ -166,6 +166,17 @@ static int keep(struct mirror *m, const struct spot *to, const struct spot *from
     if (r == 0 && !known)
         r = put_aside(m, to, e);
     return r < 0 && is_other(to) ? -EAGAIN : r;
+}
+
+/* to goes, if it is still what was kept. */
+static int keep_and_unlink(struct mirror *m, const struct spot *to, const struct spot *from, struct error *e)
+{
+    int r = keep(m, to, from, e);
+    if (r == 0 && is_other(to))
+        return -EAGAIN;
+    if (r == 0 && unlinkat(to->dir, to->name, 0) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "remove %s", buf_string(&m->to));
+    return r;
 }
 
 static int go_on(struct mirror *m, const struct attributes *a, struct error *e)
@@ -234,12 +245,8 @@ static int take_away(struct mirror *m, struct error *e)
             r = error_set(e, ERROR_FAILED, -errno, "remove %s", buf_string(&m->to));
         return r;
     }
-    if (r == 0 && !is_temporary(to.name))
-        r = keep(m, &to, &nothing, e);
-    if (r == 0 && is_other(&to))
-        return -EAGAIN;
-    if (r == 0 && unlinkat(to.dir, to.name, 0) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "remove %s", buf_string(&m->to));
+    if (r == 0)
+        r = keep_and_unlink(m, &to, &nothing, e);
     m->stats->removed += r == 0;
     return r;
 }
@@ -309,11 +316,8 @@ static int directory(struct mirror *m, struct spot *from, struct spot *to, struc
     _cleanup_(names_release) struct names ours = { 0 }, theirs = { 0 };
     _cleanup_(entry_release) struct entry own = { 0 };
     int r = 0;
-    if (to->kind != SPOT_DIRECTORY && to->kind != SPOT_NOTHING) {
-        r = keep(m, to, from, e);
-        if (r == 0 && unlinkat(to->dir, to->name, 0) < 0)
-            r = error_set(e, ERROR_FAILED, -errno, "remove %s", buf_string(&m->to));
-    }
+    if (to->kind != SPOT_DIRECTORY && to->kind != SPOT_NOTHING)
+        r = keep_and_unlink(m, to, from, e);
     if (r == 0 && to->kind != SPOT_DIRECTORY && mkdirat(to->dir, to->name, 0700) < 0)
         r = error_set(e, ERROR_FAILED, -errno, "make %s", buf_string(&m->to));
     if (r == 0)

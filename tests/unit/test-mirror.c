@@ -17,6 +17,7 @@ struct area {
     char *path;
     int from, to, last, kept;
     char told[200];
+    bool changes; /* what was kept has changed before it is replaced, once */
 };
 
 static int set_up(void **state)
@@ -55,6 +56,9 @@ static void on_told(void *arg, const char *path)
     struct area *a = arg;
     size_t n = strlen(a->told);
     snprintf(a->told + n, sizeof(a->told) - n, "%s ", path);
+    if (a->changes)
+        scratch_write("newer", "%s/to/%s", a->path, path);
+    a->changes = false;
 }
 
 static int run(struct area *a, const char *path, struct mirror_stats *stats, struct error *e)
@@ -202,6 +206,25 @@ static void what_was_changed_here_is_kept_and_nothing_else(void **state)
     expect_equal(a);
 }
 
+/* However it goes: for a file, for a directory, or for nothing. */
+static void what_changes_after_it_was_kept_is_kept_again(void **state)
+{
+    struct area *a = *state;
+    struct mirror_stats stats;
+    scratch_mkdir("%s/to/d/sub", a->path);
+    static const char *const paths[] = { "d/one", "d/sub/deeper", "d/own" };
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        scratch_write("mine", "%s/to/%s", a->path, paths[i]);
+        a->changes = true;
+        assert_int_equal(run(a, paths[i], &stats, NULL), 0);
+        assert_int_equal(stats.kept, 1);
+        expect_file(a->kept, paths[i], "newer");
+    }
+    expect_file(a->to, "d/one", "one");
+    expect_file(a->to, "d/sub/deeper/three", "three");
+    expect_missing(a->to, "d/own");
+}
+
 static void secrets_stay_where_they_are(void **state)
 {
     struct area *a = *state;
@@ -284,6 +307,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_kind_takes_the_place_of_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_neither_stays_in_the_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_changed_here_is_kept_and_nothing_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_changes_after_it_was_kept_is_kept_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(secrets_stay_where_they_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_are_replaced_and_never_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_can_be_stopped_and_what_that_leaves_goes, set_up, tear_down),
