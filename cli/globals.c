@@ -51,7 +51,7 @@ bool globals_have(struct stack *s, const char *directory)
 
 int globals_make(struct stack *s, const char *directory, struct error *e)
 {
-    if (mkdirat(s->box_dir, directory, 0700) == 0 || errno == EEXIST)
+    if (mkdirat(s->box_dir, directory, 0700) == 0 ? fsync(s->box_dir) == 0 : errno == EEXIST)
         return 0;
     return error_set(e, ERROR_FAILED, -errno, "make %s/globals/%s", s->config->state_dir, directory);
 }
@@ -175,7 +175,7 @@ static int make_kept(struct stack *s, int all, char to[64], int *ret, struct err
     strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
     random_hex(random, 2);
     snprintf(to, 64, "%s.%s", stamp, random);
-    if (mkdirat(all, to, 0700) == 0)
+    if (mkdirat(all, to, 0700) == 0 && fsync(all) == 0)
         *ret = openat(all, to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "make %s/globals/kept/%s", s->config->state_dir, to) : 0;
 }

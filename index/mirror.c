@@ -94,6 +94,7 @@ static bool is_other(const struct spot *s)
     return now.device != s->a.device || now.inode != s->a.inode || now.entry.ctime_ns != s->a.entry.ctime_ns;
 }
 
+/* Made, and on disk: what comes into them is. */
 static int make_parents(int root, const char *path, struct error *e)
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -101,7 +102,7 @@ static int make_parents(int root, const char *path, struct error *e)
         _cleanup_close_ int dir = -1;
         const char *name;
         int r = reach_parent(root, above, &dir, &name);
-        if (r == 0 && mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+        if (r == 0 && (mkdirat(dir, name, 0700) < 0 ? errno != EEXIST : fsync(dir) < 0))
             r = -errno;
         if (r < 0)
             return error_set(e, ERROR_FAILED, r, "make %s", above);

@@ -8,9 +8,9 @@
  * A file or symbolic link is replaced whole, by a rename: at every moment, and after any crash, it is the old or the
  * new one. Of a directory all is made equal: what `from` has not is removed. What is equal by type, attributes, size
  * and time is not read. Nothing is followed in either tree (rule T5). Left alone, on both sides, are secrets
- * (exclude_secret; in `from` by any name of the inode) and what is neither file, directory nor symbolic link. Names of one inode
- * become files of their own. Somebody may be writing in both trees: what changes while it is looked at is looked at
- * again, REACH_TRIES times. One thread.
+ * (exclude_secret; in `from` by any name of the inode) and what is neither file, directory nor symbolic link. Names of
+ * one inode become files of their own. Somebody may be writing in both trees: what changes while it is looked at is
+ * looked at again, REACH_TRIES times. One thread.
  */
 
 #include "index/base/error.h"
@@ -28,7 +28,8 @@ struct mirror_config { /* descriptors are borrowed */
     int from, to;
     /*
      * What somebody has changed in `to` since it was made equal to `last` (-1: not known), and what `from` has not, is
-     * copied to `kept`, an empty directory, under its path, before it is replaced or removed. -1: it is not.
+     * copied to `kept`, an empty directory, under its path, and on disk there, before it is replaced or removed. -1: it
+     * is not.
      */
     int last, kept;
     void (*told)(void *arg, const char *path); /* of what was kept, the path in `to`; may be NULL */
