@@ -244,8 +244,10 @@ int globals_apply(struct stack *s, const char *from, struct mirror_stats *ret, j
     };
     r = apply_all(s, &c, ret, e);
     ui_progress_end(s->ui);
-    if (unlinkat(all, name, AT_REMOVEDIR) < 0)
+    if (ret->kept > 0)
         *ret_where = mem_printf("%s/globals/kept/%s", s->config->state_dir, name);
+    else
+        remove_tree(all, name, NULL); /* directories of what could not be copied may be there */
     sweep_kept(all);
     return r;
 }
