@@ -140,10 +140,10 @@ static int put_aside(struct mirror *m, const struct spot *to, struct error *e)
         error_set(e, ERROR_FAILED, r, "open the directory of what is kept");
     if (r < 0)
         return r;
-    bool again = unlinkat(dir, name, 0) == 0; /* an earlier try's */
+    bool replaces = unlinkat(dir, name, 0) == 0; /* an earlier try's */
     _cleanup_(copy_freep) struct copy *c = copy_new(to->dir, dir);
     r = copy_entry(c, to->name, name, e);
-    if (r == 0 && !again) {
+    if (r == 0 && !replaces) {
         m->stats->kept++;
         if (m->config->told)
             m->config->told(m->config->arg, path);
@@ -152,7 +152,7 @@ static int put_aside(struct mirror *m, const struct spot *to, struct error *e)
 }
 
 /* to: a file or link that is about to go; from: what comes in its place, or SPOT_NOTHING. */
-static int keep(struct mirror *m, const struct spot *to, const struct spot *from, struct error *e)
+static int keep_changed(struct mirror *m, const struct spot *to, const struct spot *from, struct error *e)
 {
     if (m->config->kept < 0 || is_temporary(to->name))
         return 0;
@@ -172,7 +172,7 @@ static int keep(struct mirror *m, const struct spot *to, const struct spot *from
 /* to goes, if it is still what was kept. */
 static int keep_and_unlink(struct mirror *m, const struct spot *to, const struct spot *from, struct error *e)
 {
-    int r = keep(m, to, from, e);
+    int r = keep_changed(m, to, from, e);
     if (r == 0 && is_other(to))
         return -EAGAIN;
     if (r == 0 && unlinkat(to->dir, to->name, 0) < 0)
@@ -189,7 +189,7 @@ static int go_on(struct mirror *m, const struct attributes *a, struct error *e)
 
 /* --- one entry */
 
-static int again(struct mirror *m, int (*step)(struct mirror *m, struct error *e), struct error *e)
+static int retry(struct mirror *m, int (*step)(struct mirror *m, struct error *e), struct error *e)
 {
     struct error why;
     int r = -EAGAIN;
@@ -209,7 +209,7 @@ static int go_down(struct mirror *m, const char *name, int (*step)(struct mirror
     ssize_t from = reach_down(&m->from, name, e), to = from < 0 ? from : reach_down(&m->to, name, e);
     if (to < 0)
         return (int)to;
-    int r = again(m, step, e);
+    int r = retry(m, step, e);
     reach_up(&m->from, from);
     reach_up(&m->to, to);
     return r;
@@ -278,7 +278,7 @@ static int put(struct mirror *m, const struct spot *from, const struct spot *to,
     return fsync(to->dir) < 0 ? error_set(e, ERROR_FAILED, -errno, "fsync the directory of %s", buf_string(&m->to)) : 0;
 }
 
-static int one(struct mirror *m, struct error *e);
+static int make_equal(struct mirror *m, struct error *e);
 
 static int merge(struct mirror *m, const struct names *a, const struct names *b, struct error *e)
 {
@@ -289,7 +289,7 @@ static int merge(struct mirror *m, const struct names *a, const struct names *b,
         i += order <= 0;
         k += order >= 0;
         if (!is_temporary(name))
-            r = go_down(m, name, one, e);
+            r = go_down(m, name, make_equal, e);
         else if (order >= 0)
             r = go_down(m, name, take_away, e);
     }
@@ -315,7 +315,7 @@ static int finish(struct mirror *m, const struct entry *n, struct error *e)
 static int directory(struct mirror *m, struct spot *from, struct spot *to, struct error *e)
 {
     _cleanup_(names_release) struct names ours = { 0 }, theirs = { 0 };
-    _cleanup_(entry_release) struct entry own = { 0 };
+    _cleanup_(entry_release) struct entry attributes = { 0 };
     int r = 0;
     if (to->kind != SPOT_DIRECTORY && to->kind != SPOT_NOTHING)
         r = keep_and_unlink(m, to, from, e);
@@ -325,12 +325,12 @@ static int directory(struct mirror *m, struct spot *from, struct spot *to, struc
         r = names_of(from, &theirs, e);
     if (r == 0)
         r = names_of(to, &ours, e);
-    entry_copy(&from->a.entry, &own);
+    entry_copy(&from->a.entry, &attributes);
     spot_release(from); /* no descriptors while it goes down */
     spot_release(to);
     if (r == 0)
         r = merge(m, &theirs, &ours, e);
-    return r < 0 ? r : finish(m, &own, e);
+    return r < 0 ? r : finish(m, &attributes, e);
 }
 
 static bool left_alone(struct mirror *m, const struct spot *from, const struct spot *to)
@@ -342,7 +342,7 @@ static bool left_alone(struct mirror *m, const struct spot *from, const struct s
            excluded_ask(m->secrets, below, &from->a, false) != VERDICT_KEPT;
 }
 
-static int one(struct mirror *m, struct error *e)
+static int make_equal(struct mirror *m, struct error *e)
 {
     _cleanup_(spot_release) struct spot from = SPOT_NONE, to = SPOT_NONE;
     int r = look(m->config->from, buf_string(&m->from), &from, e);
@@ -367,7 +367,7 @@ static int one(struct mirror *m, struct error *e)
         return r;
     if (from.kind == SPOT_DIRECTORY)
         return directory(m, &from, &to, e);
-    r = to.kind == SPOT_FILE || to.kind == SPOT_LINK ? keep(m, &to, &from, e) : 0;
+    r = to.kind == SPOT_FILE || to.kind == SPOT_LINK ? keep_changed(m, &to, &from, e) : 0;
     return r < 0 ? r : put(m, &from, &to, e);
 }
 
@@ -391,7 +391,7 @@ int mirror_run(const struct mirror_config *c, const char *from, const char *to, 
     m.top = m.from.len;
     int r = find_secrets(&m, e);
     if (r == 0)
-        r = again(&m, one, e);
+        r = retry(&m, make_equal, e);
     excluded_free(m.secrets);
     buf_release(&m.from);
     buf_release(&m.to);

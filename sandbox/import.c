@@ -52,8 +52,8 @@ static bool ends_with(const char *name, const char *end)
     return n > m && strcmp(name + n - m, end) == 0;
 }
 
-/* The first bytes tell, or those up to ORIGIN_HEAD_MAX. -ENOENT: nothing in the file does; -EINVAL: it cannot be read or
- * understood as a whole. */
+/* The first bytes tell, or those up to ORIGIN_HEAD_MAX. -ENOENT: nothing in the file does; -EINVAL: it cannot be read
+ * or understood as a whole. */
 static int read_origin(const struct import *i, const char *path, char **ret)
 {
     _cleanup_close_ int fd = fd_open_beneath(i->transfer.from, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);

@@ -92,8 +92,7 @@ static int copy_file(struct transfer *t, const char *path, int from, const struc
         return r;
     if (fstat(from, &now) < 0 || now.st_size < size)
         return 1;
-    if (now.st_size != size || now.st_mtim.tv_sec != st->st_mtim.tv_sec ||
-        now.st_mtim.tv_nsec != st->st_mtim.tv_nsec) {
+    if (now.st_size != size || now.st_mtim.tv_sec != st->st_mtim.tv_sec || now.st_mtim.tv_nsec != st->st_mtim.tv_nsec) {
         if (is_compressed(path))
             return 1;
         size = line;

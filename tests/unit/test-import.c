@@ -323,9 +323,9 @@ static void what_leads_elsewhere(void **state)
 static void exclude_has_the_same_secrets(void **state)
 {
     static const char *const names[] = {
-        ".auth-secret", ".auth-secret.bak", "x.auth-secret", ".credentials.json", ".credentials.json.1",
-        "x.credentials.json", "credentials.json", "auth.json", "auth.json.tmp", "my-auth.json", "auth.jso", "auth_json",
-        "AUTH.JSON", "settings.json", "session.jsonl",
+        ".auth-secret",       ".auth-secret.bak", "x.auth-secret", ".credentials.json", ".credentials.json.1",
+        "x.credentials.json", "credentials.json", "auth.json",     "auth.json.tmp",     "my-auth.json",
+        "auth.jso",           "auth_json",        "AUTH.JSON",     "settings.json",     "session.jsonl",
     };
     static const char *const agents[] = { ".claude", ".codex", ".grok" };
     struct place p;
