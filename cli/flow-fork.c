@@ -189,6 +189,21 @@ static int keep_unchanged(struct forking *f, struct error *e)
     return there ? verify_and_keep(f, &listed, e) : publish_again(f, e);
 }
 
+/* Our hold may have gone with the lease, and what it kept: work is never blocked (rule L5). */
+static int save(struct stack *s, const struct saving_config *c, struct saved *ret, struct error *e)
+{
+    struct error why = { 0 };
+    int r = saving_run(s, c, ret, &why);
+    if (flow_sent_is_gone(r, &why)) {
+        ui_warn(s->ui, "what was sent of %s is gone from the store: sending it again", s->name);
+        r = flow_forget_sent(s, e);
+        return r < 0 ? r : saving_run(s, c, ret, e);
+    }
+    if (r < 0 && e)
+        *e = why;
+    return r;
+}
+
 static int try_fork(struct forking *f, struct error *e)
 {
     struct stack *s = f->stack;
@@ -202,7 +217,7 @@ static int try_fork(struct forking *f, struct error *e)
                                .parent = &parent->snapshot,
                                .base = &f->base,
                                .epoch = s->record.epoch };
-    int r = saving_run(s, &c, &saved, e);
+    int r = save(s, &c, &saved, e);
     tidy_plan_release(&f->missing);
     if (r == 0 && saved.changed)
         r = publish(f, &saved.id, &parent->snapshot.id, e);

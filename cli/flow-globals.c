@@ -151,11 +151,7 @@ static int take_hold(struct stack *s, const struct head *h, struct error *e)
     else
         random_bytes(s->record.incarnation, sizeof(s->record.incarnation));
     hold_new_writer(&s->node, &s->record.writer);
-    int r = cache_known_clear(s->cache, e);
-    if (r == 0)
-        r = journal_packs_clear(s->journal, e);
-    if (r == 0)
-        r = journal_stat_clear(s->journal, e);
+    int r = flow_forget_sent(s, e);
     if (r == 0)
         r = stack_save_record(s, e);
     return r < 0 ? r : hold_put(s->store, &s->seal, &s->record.writer, &s->node, h->seq ? &h->root : &none, e);

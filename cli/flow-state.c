@@ -39,11 +39,7 @@ static int rely_on_nothing(struct stack *s, struct error *e)
 {
     int r = stack_content(s, e);
     if (r == 0)
-        r = journal_stat_clear(s->journal, e);
-    if (r == 0)
-        r = journal_packs_clear(s->journal, e);
-    if (r == 0)
-        r = cache_known_clear(s->cache, e);
+        r = flow_forget_sent(s, e);
     return r < 0 ? r : flow_verify(s, &s->record.base, NULL, e);
 }
 
@@ -298,7 +294,15 @@ static int park_none(struct stack *s, struct error *e)
 /* The store said so; or what this node has sent is gone, as it is when the box was dropped. */
 static bool lease_in_question(int r, const struct error *e)
 {
-    return e && ((r == -ESTALE && e->kind == ERROR_HELD) || (r == -ENODATA && e->kind == ERROR_STORE));
+    return e && ((r == -ESTALE && e->kind == ERROR_HELD) || flow_sent_is_gone(r, e));
+}
+
+/* The lease is still ours, but what we have sent is gone: somebody has removed our hold, and prune came by. */
+static int hold_again(struct stack *s, struct error *e)
+{
+    ui_warn(s->ui, "what was sent of %s is gone from the store: sending it again", s->name);
+    int r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
+    return r < 0 ? r : rely_on_nothing(s, e);
 }
 
 /* A lease that turns out to be lost makes the work a fork's; one that may be taken again is, and park goes on. */
@@ -307,16 +311,12 @@ static int park_mine(struct stack *s, struct error *e)
     int parked = flow_park_held(s, e);
     if (parked == 0 || !lease_in_question(parked, e))
         return parked;
-    struct error why = *e;
     int r = verify_lease(s, e);
-    if (r < 0)
-        return r;
-    if (s->record.state == BOX_FENCED)
+    if (r == 0 && s->record.state == BOX_FENCED)
         return flow_park(s, e);
-    if (parked == -ESTALE)
-        return flow_park_held(s, e);
-    *e = why;
-    return parked;
+    if (r == 0 && parked == -ENODATA)
+        r = hold_again(s, e);
+    return r < 0 ? r : flow_park_held(s, e);
 }
 
 static int park_fenced(struct stack *s, struct error *e)
@@ -393,12 +393,15 @@ int flow_park(struct stack *s, struct error *e)
 static int snapshot_mine(struct stack *s, struct error *e)
 {
     int r = flow_snapshot_held(s, e);
-    if (r != -ESTALE || !e || e->kind != ERROR_HELD) /* with its lease renewed nothing else puts that in question */
+    bool gone = e && flow_sent_is_gone(r, e);
+    if (!lease_in_question(r, e))
         return r;
     r = verify_lease(s, e);
-    if (r < 0)
-        return r;
-    return s->record.state == BOX_FENCED ? flow_fork(s, false, e) : flow_snapshot_held(s, e);
+    if (r == 0 && s->record.state == BOX_FENCED)
+        return flow_fork(s, false, e);
+    if (r == 0 && gone)
+        r = hold_again(s, e);
+    return r < 0 ? r : flow_snapshot_held(s, e);
 }
 
 /* A lease with no work under it yet. */

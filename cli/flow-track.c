@@ -21,11 +21,7 @@
 static int forget_earlier(struct stack *s, struct error *e)
 {
     int r = stack_content(s, e);
-    if (r == 0)
-        r = cache_known_clear(s->cache, e);
-    if (r == 0)
-        r = journal_stat_clear(s->journal, e);
-    return r < 0 ? r : journal_packs_clear(s->journal, e);
+    return r < 0 ? r : flow_forget_sent(s, e);
 }
 
 /* Steps 1 and 2: nobody has a box of this name, and from here on the journal knows of the attempt. */

@@ -221,3 +221,16 @@ int flow_clean_all(struct stack *s, struct error *e)
     error_say(e, ERROR_BUSY, -EBUSY, "what was parked of %s is still mounted in another mount namespace", s->name);
     return error_hint(e, "end what uses it there, or take %s up on another node", s->name), -EBUSY;
 }
+
+int flow_forget_sent(struct stack *s, struct error *e)
+{
+    int r = cache_known_clear(s->cache, e);
+    if (r == 0)
+        r = journal_stat_clear(s->journal, e);
+    return r < 0 ? r : journal_packs_clear(s->journal, e);
+}
+
+bool flow_sent_is_gone(int r, const struct error *e)
+{
+    return r == -ENODATA && e->kind == ERROR_STORE;
+}

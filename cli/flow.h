@@ -67,6 +67,9 @@ int flow_fork(struct stack *s, bool still, struct error *e);
  */
 int flow_remove_older(struct stack *s, const struct fork *newest, const struct snapshot_id *until, size_t *ret_removed,
                       struct error *e);
+/* What is known to have been sent may be gone, since a hold kept it: it is sent anew. Content is open. */
+int flow_forget_sent(struct stack *s, struct error *e);
+bool flow_sent_is_gone(int r, const struct error *e); /* a save says so */
 /* Excluded entries back from the stash, then the tree at the project's path. */
 int flow_show(struct stack *s, struct error *e);
 /* Nothing can write to the tree any more: P3 for a lazy box, T3's move aside for a full one. -EBUSY names the writers.
