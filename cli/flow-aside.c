@@ -183,9 +183,7 @@ static int find_stragglers(struct stack *s, size_t *ret, struct error *e)
     keys_identity(&s->keys, s->name, &key);
     int r = open_aside(s->record.aside, &project, e);
     if (r == 0)
-        r = s->record.state == BOX_FENCED && !snapshot_id_none(&s->record.fork)
-                ? view_open_id(s, &s->record.fork, &v, e)
-                : view_open_committed(s, &v, e);
+        r = snapshot_id_none(&s->record.fork) ? view_open_committed(s, &v, e) : view_open_id(s, &s->record.fork, &v, e);
     if (r == 0)
         r = view_meta(&v.snapshot, &meta, e);
     if (r == 0)

@@ -288,6 +288,8 @@ static int make(struct stack *s, bool still, struct error *e)
     r = view_meta(f.again ? &f.before.snapshot : &f.base.snapshot, &f.meta, e);
     if (r == 0)
         r = try_twice(&f, e);
+    if (r == 0 && still) /* from here on it is taken away, and no fork may be made of what is left of it */
+        r = flow_set_state(s, BOX_PARKED, e);
     tidy_plan_release(&f.missing);
     meta_release(&f.meta);
     view_close(&f.before);

@@ -244,6 +244,7 @@ static int make_still(struct stack *s, struct error *e)
 
 int flow_park_held(struct stack *s, struct error *e)
 {
+    s->record.fork = (struct snapshot_id){ 0 }; /* of a time when the lease was thought to be lost */
     struct stash_list left_out = { 0 };
     int r = stack_content(s, e);
     if (r == 0)

@@ -319,12 +319,11 @@ static int park_mine(struct stack *s, struct error *e)
     return r < 0 ? r : flow_park_held(s, e);
 }
 
-static int park_fenced(struct stack *s, struct error *e)
+/* Parked, but as a fork: said also by the command that goes on with the cleaning. */
+static int clean_fork(struct stack *s, struct error *e)
 {
-    int r = flow_fork(s, true, e);
     bool kept = !snapshot_id_none(&s->record.fork);
-    if (r == 0)
-        r = flow_clean(s, e);
+    int r = flow_clean(s, e);
     if (r < 0)
         return r;
     if (!kept)
@@ -332,6 +331,12 @@ static int park_fenced(struct stack *s, struct error *e)
     error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost; the work here is kept as a fork", s->name);
     error_hint(e, "ag-box ls --snapshots %s lists it; restore it, or make it the line with up --from", s->name);
     return -ESTALE;
+}
+
+static int park_fenced(struct stack *s, struct error *e)
+{
+    int r = flow_fork(s, true, e);
+    return r < 0 ? r : clean_fork(s, e);
 }
 
 static int give_up_acquired(struct stack *s, struct error *e)
@@ -376,6 +381,8 @@ int flow_park(struct stack *s, struct error *e)
     case BOX_MOVING:
         return park_mine(s, e);
     case BOX_PARKED:
+        if (!snapshot_id_none(&s->record.fork))
+            return clean_fork(s, e);
         ui_line(s->ui, "%s is parked already", s->name);
         return flow_clean(s, e);
     case BOX_FENCED:

@@ -57,13 +57,13 @@ int flow_up_acquired(struct stack *s, const struct flow_up_options *o,
                      struct error *e);                    /* from acquired or preparing */
 int flow_park_held(struct stack *s, struct error *e);     /* from mounted, parking, full-held or moving */
 int flow_snapshot_held(struct stack *s, struct error *e); /* from mounted or full-held */
-/* Fenced work into a verified fork. still: nothing may change it any more (before it is taken away), else live. What
- * fails leaves the work as usable as it was. */
+/* Fenced work into a verified fork. still: nothing may change it any more, before it is taken away: then the state is
+ * parked. Else live. What fails leaves the work as usable as it was. */
 int flow_fork(struct stack *s, bool still, struct error *e);
 /*
- * The forks that newest goes on from, back to a snapshot that is none of its work (all zeros: not known), are removed, and
- * counted. By their snapshots: a clone of this machine makes forks of the same node and epoch, which hold other work
- * (FORMAT.md, attack 4).
+ * The forks that newest goes on from, back to a snapshot that is none of its work (all zeros: not known), are removed,
+ * and counted. By their snapshots: a clone of this machine makes forks of the same node and epoch, which hold other
+ * work (FORMAT.md, attack 4).
  */
 int flow_remove_older(struct stack *s, const struct fork *newest, const struct snapshot_id *until, size_t *ret_removed,
                       struct error *e);

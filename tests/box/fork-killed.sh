@@ -8,7 +8,9 @@ store file
 node a
 node b
 needs_crash_points
-project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
+mkdir "$WORK/plain" "$WORK/plain-of-b"
+on b mount --bind "$WORK/plain-of-b" "$WORK/plain" # a plain directory is in every namespace
+project="$WORK/plain/project"; mkdir "$project"; echo first >"$project/file"
 on a ag-box track demo "$project"
 on a ag-box park demo
 
@@ -63,3 +65,31 @@ done
 echo newest | on a tee "$project/file" >/dev/null
 expect_exit 3 on a ag-box park demo
 one_fork newest
+
+# Nor does the cleaning that follows make another one, of what is left of the tree by then.
+on a ag-box up demo
+on a ag-box set demo 'exclude+=*.log'
+on a mkdir "$project/directory"
+on a ag-box park demo
+for way in "" --full; do
+    for step in stash-move.after unmount-tree.before upper-removing.after journal.before; do
+        on a ag-box up $way demo
+        echo log | on a tee "$project/directory/log.log" >/dev/null
+        echo "$step" | on a tee "$project/file" >/dev/null
+        want=$(on a ag-box digest --exclude '*.log' "$project")
+        on b ag-box up demo --force
+        echo "$step" | on b tee "$project/theirs" >/dev/null
+        on b ag-box park demo
+        one_of "3 137" on a env AGBOX_CRASH_AT=park:$step ag-box park demo
+        one_of "0 3" on a ag-box park demo
+        one_fork "$step"
+        got=$(on a ag-box digest "$WORK/restored")
+        [ "$got" = "$want" ] || fail "$way $step: the fork is another tree than the work was"
+        [ -z "$(ls -d "$WORK/node/a/state/box/demo"/upper-* 2>/dev/null)" ] || fail "an upper is still there"
+        on a ag-box up demo
+        expect_file "$project/directory/log.log" log
+        on a rm "$project/directory/log.log"
+        on a ag-box park demo
+    done
+done
+on b umount "$WORK/plain"
