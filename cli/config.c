@@ -30,6 +30,7 @@ static const struct setting settings[] = {
     { "RESTIC_PASSWORD", VALUE_TEXT, offsetof(struct config, password) },
     { "BOX_PASSWORD", VALUE_TEXT, offsetof(struct config, password) },
     { "BOX_S3_ENDPOINT", VALUE_TEXT, offsetof(struct config, endpoint) },
+    { "BOX_S3_INSECURE", VALUE_SWITCH, offsetof(struct config, insecure) },
     { "BOX_S3_REGION", VALUE_TEXT, offsetof(struct config, region) },
     { "BOX_BUCKET", VALUE_TEXT, offsetof(struct config, bucket) },
     { "AWS_ACCESS_KEY_ID", VALUE_TEXT, offsetof(struct config, access_key) },
@@ -301,6 +302,7 @@ int config_store(const struct config *c, struct store_config *ret, struct error 
     }
     *ret = (struct store_config){ .url = c->store,
                                   .endpoint = c->endpoint,
+                                  .insecure = c->insecure,
                                   .region = c->region,
                                   .access_key = c->access_key,
                                   .secret_key = c->secret_key };

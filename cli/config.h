@@ -24,6 +24,7 @@ struct config {
     char *password;    /* BOX_PASSWORD or RESTIC_PASSWORD; NULL */
     char *endpoint, *region, *access_key, *secret_key, *bucket, *globals_role;
     uint64_t memory_max, cache_max; /* bytes; 0: default (cache: 20 GiB) */
+    bool insecure; /* plain http to an endpoint elsewhere */
     bool hydrate;
     uint64_t fetch_timeout_s; /* 0: none */
     uint64_t lease_ttl_s;

@@ -6,6 +6,7 @@
 #include "sync/listing.h"
 #include "sync/s3-request.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -297,7 +298,20 @@ static int set_place(struct store_s3 *s, const char *url, struct error *e)
     return 0;
 }
 
-static int set_endpoint(struct store_s3 *s, const char *endpoint, struct error *e)
+/* host[:port] names this machine, whatever a name server says: 127.0.0.0/8, [::1] or localhost. */
+static bool is_here(const char *host, size_t len)
+{
+    char name[sizeof("255.255.255.255")] = "";
+    struct in_addr address;
+    const char *colon = memrchr(host, ':', len);
+    size_t n = colon && host[len - 1] != ']' ? (size_t)(colon - host) : len;
+    if (n < sizeof(name))
+        memcpy(name, host, n);
+    return strcmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0 ||
+           (inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+}
+
+static int set_endpoint(struct store_s3 *s, const char *endpoint, bool insecure, struct error *e)
 {
     bool plain = strncmp(endpoint, "http://", 7) == 0, secure = strncmp(endpoint, "https://", 8) == 0;
     const char *host = endpoint + (plain ? 7 : secure ? 8 : 0);
@@ -306,6 +320,10 @@ static int set_endpoint(struct store_s3 *s, const char *endpoint, struct error *
         len--;
     if (len == 0 || strcspn(host, "/?#@ \t\r\n") < len)
         return error_say(e, ERROR_USAGE, -EINVAL, "BOX_S3_ENDPOINT %s: must be https://host[:port]", endpoint);
+    if (plain && !insecure && !is_here(host, len)) {
+        error_say(e, ERROR_USAGE, -EINVAL, "BOX_S3_ENDPOINT %s: plain http to another machine", endpoint);
+        return error_hint(e, "use https://, or in a network of your own BOX_S3_INSECURE=on"), -EINVAL;
+    }
     s->s3.host = mem_copy(host, len);
     s->s3.base = mem_printf("%s%s", plain ? "http://" : "https://", s->s3.host);
     return 0;
@@ -320,7 +338,7 @@ static int configure(struct store_s3 *s, const struct store_config *c, struct er
             return error_say(e, ERROR_USAGE, -EINVAL, "store %s: %s is not set", c->url, names[i]);
     int r = set_place(s, c->url, e);
     if (r == 0)
-        r = set_endpoint(s, c->endpoint, e);
+        r = set_endpoint(s, c->endpoint, c->insecure, e);
     if (r < 0)
         return r;
     s->s3.access_key = mem_strdup(c->access_key);

@@ -82,6 +82,7 @@ struct store {
 struct store_config {
     const char *url; /* file:///absolute/path, s3://bucket or s3://bucket/prefix */
     const char *endpoint, *region, *access_key, *secret_key; /* S3 */
+    bool insecure;                                           /* plain http to other machines, too */
     unsigned timeout_s;                                      /* of inactivity, per attempt; 0: 60 */
     unsigned attempts;                                       /* 0: 6 */
 };

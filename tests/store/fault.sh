@@ -15,7 +15,7 @@ read -r _fault_port <"$WORK/fault.port" || fail "the fault server did not start"
 _at_exit+=('kill $_fault_pid && wait $_fault_pid')
 _store_url=s3://boxes
 _store_env=("BOX_S3_ENDPOINT=http://${_fault_host:-127.0.0.1}:$_fault_port" "AWS_ACCESS_KEY_ID=fault"
-    "AWS_SECRET_ACCESS_KEY=fault-secret")
+    "AWS_SECRET_ACCESS_KEY=fault-secret" ${_fault_host:+BOX_S3_INSECURE=on})
 
 fault() {
     "${_fault_in[@]}" "$BUILD/tests/fault/fault-s3" ask "$_fault_port" "$@"

@@ -115,6 +115,33 @@ static void a_url_that_names_no_store_is_a_usage_error(void **state)
     }
 }
 
+static void plain_http_goes_to_this_machine_alone_unless_said(void **state)
+{
+    static const struct {
+        const char *endpoint;
+        bool insecure;
+        int result;
+    } cases[] = {
+        { "http://127.9.9.9/", false, 0 },
+        { "http://localhost:9000", false, 0 },
+        { "http://[::1]", false, 0 },
+        { "http://[::1]:9000", false, 0 },
+        { "https://198.51.100.2", false, 0 },
+        { "http://198.51.100.2:9000", true, 0 },
+        { "http://198.51.100.2:9000", false, -EINVAL },
+        { "http://127.0.0.1.example", false, -EINVAL },
+        { "http://localhost.example:9000", false, -EINVAL },
+        { "http://[::2]:9000", false, -EINVAL },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct store_config c = { .url = "s3://bucket", .access_key = "a", .secret_key = "s" };
+        _cleanup_(store_closep) struct store *s = NULL;
+        c.endpoint = cases[i].endpoint;
+        c.insecure = cases[i].insecure;
+        assert_int_equal(store_open(&c, &s, NULL), cases[i].result);
+    }
+}
+
 /* A disk that is not mounted must look like an outage: an empty store would have a park fork its work into the mount
  * point. */
 static void a_directory_without_the_mark_is_unreachable_and_stays_untouched(void **state)
@@ -367,6 +394,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_plain_paths),
+        cmocka_unit_test(plain_http_goes_to_this_machine_alone_unless_said),
         cmocka_unit_test(a_url_that_names_no_store_is_a_usage_error),
         TEST(a_directory_without_the_mark_is_unreachable_and_stays_untouched),
         TEST(create_makes_one_level_and_keeps_what_is_there),
