@@ -137,6 +137,21 @@ static int choose_links(struct source *source, struct tree *t, const struct link
     return r == TOO_MANY ? 0 : r;
 }
 
+/* What only saves a reader requests, and is there without that. */
+static int choose_more(struct source *source, struct tree *t, const struct link_group *groups, size_t group_count,
+                       struct chosen *c, struct error *e)
+{
+    struct error why = { 0 };
+    int r = choose_links(source, t, groups, group_count, c, &why);
+    if (r == 0) /* what has no room there costs only who looks just there */
+        r = choose_levels(source, t, c, &why);
+    if (r == 0 || (why.kind != ERROR_STORE && why.kind != ERROR_INTERRUPTED))
+        return 0;
+    if (e)
+        *e = why;
+    return r;
+}
+
 int inline_pages(struct source *source, const struct tree_root *root, const struct link_group *groups,
                  size_t group_count, struct snapshot_page **ret, size_t *ret_count, struct error *e)
 {
@@ -147,9 +162,7 @@ int inline_pages(struct source *source, const struct tree_root *root, const stru
     for (size_t i = 0; r == 0 && !root->empty && i < sizeof(directories) / sizeof(*directories); i++)
         r = choose_directory(source, t, directories[i], &c, e);
     if (r == 0 && !root->empty)
-        r = choose_links(source, t, groups, group_count, &c, e);
-    if (r == 0 && !root->empty) /* what has no room there costs only who looks just there */
-        r = choose_levels(source, t, &c, e);
+        r = choose_more(source, t, groups, group_count, &c, e);
     if (r < 0) {
         snapshot_pages_free(c.pages, c.count);
         return r;

@@ -13,7 +13,8 @@
 
 /*
  * The pages to carry, root first, each once, at most SNAPSHOT_INLINE_MAX bytes in all: what does not fit costs its
- * reader a GET. source must know the tree's pages. *ret is malloc'd, for snapshot.pages.
+ * reader a GET, and so does what cannot be read of the ways to hard links and of whole levels, unless the store cannot
+ * be reached. source must know the tree's pages. *ret is malloc'd, for snapshot.pages.
  */
 int inline_pages(struct source *source, const struct tree_root *root, const struct link_group *groups,
                  size_t group_count, struct snapshot_page **ret, size_t *ret_count, struct error *e);

@@ -216,6 +216,69 @@ static void the_ways_to_hard_links_are_carried_if_they_are_few(void **state)
     twin_free(t);
 }
 
+/* One of whose frames cannot be had. */
+struct lame {
+    struct source source;
+    struct source *below;
+    struct locator lost;
+    enum error_kind kind;
+};
+
+static int get_but_one(struct source *s, const struct locator *l, enum frame_kind kind, struct frame **ret,
+                       struct error *e)
+{
+    struct lame *lame = (struct lame *)s;
+    if (l->offset == lame->lost.offset && pack_equal(&l->pack, &lame->lost.pack))
+        return error_say(e, lame->kind, -EIO, "lost");
+    return source_get(lame->below, l, kind, ret, e);
+}
+
+/* Of the ways to names that are 30 files apart, without the last page that is carried (kind: why it is not to be had).
+ */
+static int choose_without_last(struct twin *t, const struct tree_root *root, bool linked, enum error_kind kind)
+{
+    struct link_group groups[LINKED];
+    char *names[LINKED][2];
+    for (unsigned i = 0; i < LINKED; i++) {
+        names[i][0] = path_of(60 * i);
+        names[i][1] = path_of(60 * i + 30);
+        groups[i] = (struct link_group){ names[i], 2 };
+    }
+    struct snapshot_page *pages = NULL;
+    struct error e = { 0 };
+    size_t count = 0, left = 0, linked_count = linked ? LINKED : 0;
+    assert_int_equal(inline_pages(twin_source(t), root, groups, linked_count, &pages, &count, NULL), 0);
+    struct lame lame = { { .get = get_but_one }, twin_source(t), pages[count - 1].frame, kind };
+    snapshot_pages_free(pages, count);
+    int r = inline_pages(&lame.source, root, groups, linked_count, &pages, &left, &e);
+    if (r == 0) {
+        assert_true(left < count);
+        snapshot_pages_free(pages, left);
+    } else {
+        assert_int_equal(e.kind, kind);
+    }
+    for (unsigned i = 0; i < LINKED; i++) {
+        free(names[i][0]);
+        free(names[i][1]);
+    }
+    return r;
+}
+
+/* What a page is carried for is a reader's request: a page that is damaged is no reason not to park. */
+static void what_cannot_be_read_is_not_carried(void **state)
+{
+    static const unsigned counts[] = { 60000, 20000 }; /* the last page: on a way to a hard link, of an inner level */
+    for (size_t i = 0; i < 2; i++) {
+        struct twin *t = twin_new();
+        struct tree_root root = make_tree(t, counts[i]);
+        assert_int_equal(choose_without_last(t, &root, i == 0, ERROR_DAMAGED), 0);
+        assert_int_equal(choose_without_last(t, &root, i == 0, ERROR_UNKNOWN), 0);
+        assert_int_equal(choose_without_last(t, &root, i == 0, ERROR_STORE), -EIO);
+        assert_int_equal(choose_without_last(t, &root, i == 0, ERROR_INTERRUPTED), -EIO);
+        twin_free(t);
+    }
+}
+
 static void an_empty_tree_has_a_snapshot_too(void **state)
 {
     struct twin *t = twin_new();
@@ -328,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_newer_snapshot_is_refused_as_newer_and_a_broken_one_as_broken),
         cmocka_unit_test(the_first_questions_of_a_mount_need_no_other_object),
         cmocka_unit_test(the_ways_to_hard_links_are_carried_if_they_are_few),
+        cmocka_unit_test(what_cannot_be_read_is_not_carried),
         cmocka_unit_test(an_empty_tree_has_a_snapshot_too),
         cmocka_unit_test(link_groups_come_back_in_order),
         cmocka_unit_test(an_access_list_keeps_its_order_and_its_bound),
