@@ -60,8 +60,10 @@ static int open_run(struct keeper *k, struct error *e)
     struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     if (k->lock < 0)
         return error_set(e, ERROR_FAILED, -errno, "open %s/keeper", k->config->run);
-    if (fcntl(k->lock, F_SETLK, &l) == 0)
+    if (fcntl(k->lock, F_SETLK, &l) == 0) {
+        unlinkat(k->run, "exec", 0); /* of one that was killed: whoever sees it takes this one to listen */
         return 0;
+    }
     if (errno != EAGAIN && errno != EACCES)
         return error_set(e, ERROR_FAILED, -errno, "lock %s/keeper", k->config->run);
     return error_say(e, ERROR_BUSY, -EALREADY, "the box runs already");
@@ -103,7 +105,6 @@ static int make_listener(struct keeper *k, struct error *e)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/exec", k->run);
-    unlinkat(k->run, "exec", 0);
     k->listen = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     mode_t mask = umask(0177);
     bool done = k->listen >= 0 && bind(k->listen, (struct sockaddr *)&at, sizeof(at)) == 0 &&
