@@ -147,10 +147,30 @@ static int make_etc(struct keeper *k, struct error *e)
     return 0;
 }
 
+/* What bwrap is started with. */
+static int make_argv(struct keeper *k, struct error *e)
+{
+    _cleanup_free_ char *etc = mem_printf("%s/" ETC_NAME, k->config->run),
+                        *copies = mem_printf("%s/" COPIES_NAME, k->config->run);
+    struct policy p = k->policy;
+    p.etc = etc;
+    p.copies = copies;
+    p.listen_fd = LISTEN_FD;
+    p.ready_fd = READY_FD;
+    p.filter_fd = FILTER_FD;
+    p.info_fd = INFO_FD;
+    int r = policy_argv(&p, &k->argv, e);
+#ifdef AGBOX_FAULT
+    const char *what = getenv("AGBOX_POLICY_WITHOUT");
+    if (r == 0 && what)
+        weaken(&k->argv, what);
+#endif
+    return r;
+}
+
 static int prepare(struct keeper *k, struct error *e)
 {
     const struct keeper_config *c = k->config;
-    _cleanup_free_ char *etc = mem_printf("%s/" ETC_NAME, c->run), *copies = mem_printf("%s/" COPIES_NAME, c->run);
     int r = host_look(c->home, c->hidden, &k->host, e);
     k->policy.host = &k->host;
     if (r == 0)
@@ -165,20 +185,8 @@ static int prepare(struct keeper *k, struct error *e)
         r = make_listener(k, e);
     if (r == 0)
         r = filter_make(&k->filter, e);
-    if (r < 0)
-        return r;
-    k->policy.etc = etc;
-    k->policy.copies = copies;
-    k->policy.listen_fd = LISTEN_FD;
-    k->policy.ready_fd = READY_FD;
-    k->policy.filter_fd = FILTER_FD;
-    k->policy.info_fd = INFO_FD;
-    r = policy_argv(&k->policy, &k->argv, e);
-#ifdef AGBOX_FAULT
-    const char *what = getenv("AGBOX_POLICY_WITHOUT");
-    if (r == 0 && what)
-        weaken(&k->argv, what);
-#endif
+    if (r == 0)
+        r = make_argv(k, e);
     if (r == 0 && (pipe2(k->ready, O_CLOEXEC) < 0 || pipe2(k->info, O_CLOEXEC) < 0))
         r = error_set(e, ERROR_FAILED, -errno, "pipe");
     return r;
