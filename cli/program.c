@@ -81,22 +81,32 @@ static int start(struct running *r)
     return 0;
 }
 
-/* All that is there now. True: it is too much, and no more is taken. */
-static bool take(int *fd, struct buf *to)
+/* What is there now, until `to` has more than max. */
+static void take(int *fd, struct buf *to, size_t max)
 {
     char piece[4096];
     ssize_t n = 0;
-    while (*fd >= 0 && to->len <= PROGRAM_OUTPUT_MAX && (n = read(*fd, piece, sizeof(piece))) > 0)
+    while (*fd >= 0 && to->len <= max && (n = read(*fd, piece, sizeof(piece))) > 0)
         buf_add(to, piece, (size_t)n);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         mem_closep(fd), *fd = -1;
-    return to->len > PROGRAM_OUTPUT_MAX;
 }
 
+static void keep_end(struct buf *b, size_t max)
+{
+    if (b->len <= max)
+        return;
+    memmove(b->data, b->data + b->len - max, max);
+    b->len = max;
+}
+
+/* All that is there now. True: the output is too much, and no more is taken. */
 static bool take_both(struct running *r)
 {
-    bool too_much = take(&r->out_fd, &r->call->output);
-    return take(&r->err_fd, &r->call->errors) || too_much;
+    take(&r->out_fd, &r->call->output, PROGRAM_OUTPUT_MAX);
+    take(&r->err_fd, &r->call->errors, 2 * PROGRAM_OUTPUT_MAX); /* a pipe's worth more than is kept */
+    keep_end(&r->call->errors, PROGRAM_OUTPUT_MAX);
+    return r->call->output.len > PROGRAM_OUTPUT_MAX;
 }
 
 static int code_of(int status)

@@ -20,7 +20,7 @@ struct program_call {
     int code; /* its exit code, 128 + signal, or killed: -ETIMEDOUT at the deadline, -EFBIG for a longer output than
                  PROGRAM_OUTPUT_MAX; -errno: not started */
     struct buf output; /* what it wrote to stdout */
-    struct buf errors; /* to stderr */
+    struct buf errors; /* to stderr: its last PROGRAM_OUTPUT_MAX bytes */
 };
 
 /* The program's path, malloc'd; NULL: it is not on the PATH. */

@@ -41,7 +41,7 @@ static void an_answer_comes_with_the_exit_code(void **state)
 /* Fails if what is too much is read as long as it comes. */
 static void an_answer_without_an_end_is_an_error(void **state)
 {
-    static const char *const scripts[] = { "exec cat /dev/zero", "exec cat /dev/zero >&2", "head -c 65537 /dev/zero" };
+    static const char *const scripts[] = { "exec cat /dev/zero", "head -c 65537 /dev/zero" };
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         char why[128];
         struct program_call call = ask(scripts[i], 60000);
@@ -51,6 +51,25 @@ static void an_answer_without_an_end_is_an_error(void **state)
         assert_string_equal(why, "it says more than 64 KiB");
         program_release(&call);
     }
+}
+
+/* They are for a message: their end tells why. */
+static void of_errors_the_end_is_kept(void **state)
+{
+    struct program_call call =
+        ask("i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i + 1)); done; echo why >&2; exit 3", 60000);
+    char why[128];
+    assert_int_equal(call.code, 3);
+    assert_int_equal(call.errors.len, PROGRAM_OUTPUT_MAX);
+    assert_non_null(strstr(buf_string(&call.errors), "\nline 19998\nline 19999\nwhy\n"));
+    program_complaint(&call, why);
+    assert_string_equal(why, "why");
+    program_release(&call);
+
+    call = ask("exec cat /dev/zero >&2", 300);
+    assert_int_equal(call.code, -ETIMEDOUT);
+    assert_int_equal(call.errors.len, PROGRAM_OUTPUT_MAX);
+    program_release(&call);
 }
 
 /* Nor is one waited for that comes from something which was only left behind. */
@@ -93,6 +112,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_comes_with_the_exit_code),
         cmocka_unit_test(an_answer_without_an_end_is_an_error),
+        cmocka_unit_test(of_errors_the_end_is_kept),
         cmocka_unit_test(what_a_program_leaves_behind_is_not_waited_for),
         cmocka_unit_test(the_deadline_ends_what_is_silent),
         cmocka_unit_test(a_daemon_that_is_given_up_ends_with_all_it_started),
