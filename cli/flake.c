@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -95,24 +96,40 @@ static int limit_ms(void)
     return MAKE_MINUTES * 60 * 1000;
 }
 
+/* NAME=VALUE: whether nix gets it. */
+static bool is_passed(const char *variable)
+{
+    static const char *const names[] = { "PATH",       "HOME",        "USER",       "LANG",          "LC_*",
+                                         "TMPDIR",     "NIX_*",       "http_proxy", "https_proxy",   "no_proxy",
+                                         "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",   "SSL_CERT_FILE", "XDG_*" };
+    _cleanup_free_ char *name = mem_copy(variable, strcspn(variable, "="));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (fnmatch(names[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* Of our environment; the strings are not copied. */
+static const char **make_environment(void)
+{
+    size_t count = 0, passed = 0;
+    while (environ[count])
+        count++;
+    const char **made = mem_new(count + 1, sizeof(*made));
+    for (size_t i = 0; i < count; i++)
+        if (is_passed(environ[i]))
+            made[passed++] = environ[i];
+    return made;
+}
+
 /*
- * What is built comes from anywhere, and may ask for variables of nix's environment (impureEnvVars): our secrets are
- * not among them. --quiet: its progress would fill what is kept of its words before it comes to the reason.
+ * What is built comes from anywhere, and may ask for variables of nix's environment (impureEnvVars): there is only what
+ * nix itself needs, and so no secret. --quiet: nobody reads its progress.
  */
 static int make(const char *nix, const char *link, struct error *e)
 {
-    const char *const argv[] = { "env",
-                                 "-u",
-                                 "BOX_PASSWORD",
-                                 "-u",
-                                 "RESTIC_PASSWORD",
-                                 "-u",
-                                 "BOX_NEW_PASSWORD",
-                                 "-u",
-                                 "AWS_ACCESS_KEY_ID",
-                                 "-u",
-                                 "AWS_SECRET_ACCESS_KEY",
-                                 nix,
+    _cleanup_free_ const char **environment = make_environment();
+    const char *const argv[] = { nix,
                                  "--extra-experimental-features",
                                  FLAKE_FEATURES,
                                  "build",
@@ -121,7 +138,7 @@ static int make(const char *nix, const char *link, struct error *e)
                                  link,
                                  "path:" FLAKE_PLACE,
                                  NULL };
-    struct program_call call = { .argv = argv };
+    struct program_call call = { .argv = argv, .environment = environment };
     program_ask(&call, 1, limit_ms());
     int r = 0;
     if (call.code != 0 && interrupt_seen())

@@ -35,21 +35,21 @@ struct running {
     int exit_fd, out_fd, err_fd; /* -1: none, or at its end */
 };
 
-static _Noreturn void replace_by(const char *const *argv)
+static _Noreturn void replace_by(const char *const *argv, const char *const *environment)
 {
     signal(SIGPIPE, SIG_DFL);
     close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    execvp(argv[0], (char *const *)(uintptr_t)argv);
+    execvpe(argv[0], (char *const *)(uintptr_t)argv, environment ? (char *const *)(uintptr_t)environment : environ);
     _exit(127);
 }
 
-static _Noreturn void become(const char *const *argv, int out_fd, int err_fd)
+static _Noreturn void become(const struct program_call *call, int out_fd, int err_fd)
 {
     setpgid(0, 0);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(err_fd, 2) < 0)
         _exit(126);
-    replace_by(argv);
+    replace_by(call->argv, call->environment);
 }
 
 static int start(struct running *r)
@@ -65,7 +65,7 @@ static int start(struct running *r)
     if (r->pid < 0)
         return -errno;
     if (r->pid == 0)
-        become(r->call->argv, out_write, err_write);
+        become(r->call, out_write, err_write);
     setpgid(r->pid, r->pid); /* whoever of the two comes first: it can be killed with all it started */
     r->exit_fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
     if (r->exit_fd < 0) {
@@ -205,7 +205,7 @@ int program_run(const char *const *argv, int *ret_code, struct error *e)
     if (pid < 0)
         return error_set(e, ERROR_FAILED, -errno, "start %s", argv[0]);
     if (pid == 0)
-        replace_by(argv);
+        replace_by(argv, NULL);
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) /* Ctrl-C goes to it, too: it is the one that says how that ends */

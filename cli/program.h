@@ -15,7 +15,8 @@
 #define PROGRAM_OUTPUT_MAX (64u * 1024)
 
 struct program_call {
-    const char *const *argv; /* NULL-terminated; argv[0] is looked for on the PATH */
+    const char *const *argv;        /* NULL-terminated; argv[0] is looked for on the PATH */
+    const char *const *environment; /* NULL-terminated NAME=VALUE; NULL: ours */
     /* set by program_ask: */
     int code; /* its exit code, 128 + signal, or killed: -ETIMEDOUT at the deadline, -EFBIG for a longer output than
                  PROGRAM_OUTPUT_MAX; -errno: not started */

@@ -126,10 +126,10 @@ git_says two
 
 # What a builder may ask of nix's environment is none of our secrets.
 stop_box
-flake a "$(made "echo \"[\$BOX_PASSWORD\$RESTIC_PASSWORD\$AWS_SECRET_ACCESS_KEY][\$LANG]\" >$WORK/seen; exit 3" |
-    sed 's/}$/outputHash = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="; outputHashMode = "flat"; impureEnvVars = [ "BOX_PASSWORD" "RESTIC_PASSWORD" "AWS_SECRET_ACCESS_KEY" "LANG" ]; }/')"
-on a env BOX_PASSWORD="correct horse" RESTIC_PASSWORD=x AWS_SECRET_ACCESS_KEY=y LANG=C.UTF-8 ag-box up demo
-expect_file "$WORK/seen" "[][C.UTF-8]"
+flake a "$(made "echo \"[\$BOX_PASSWORD\$AWS_SECRET_ACCESS_KEY\$SOME_TOKEN][\$LANG][\$https_proxy]\" >$WORK/seen; exit 3" |
+    sed 's/}$/outputHash = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="; outputHashMode = "flat"; impureEnvVars = [ "BOX_PASSWORD" "AWS_SECRET_ACCESS_KEY" "SOME_TOKEN" "LANG" "https_proxy" ]; }/')"
+on a env BOX_PASSWORD="correct horse" AWS_SECRET_ACCESS_KEY=x SOME_TOKEN=y LANG=C.UTF-8 https_proxy=http://proxy ag-box up demo
+expect_file "$WORK/seen" "[][C.UTF-8][http://proxy]"
 
 # --- what cannot be made: the tools of the last start, here also after a reboot; else the node's
 
