@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
@@ -40,7 +41,7 @@ struct making {
 };
 
 /* An entry on its way: from/name becomes to/as. */
-struct entry {
+struct etc_entry {
     int from, to;
     const char *name, *as, *path; /* path: on the host, for messages */
     unsigned depth;               /* 0: /etc itself */
@@ -78,7 +79,7 @@ static bool read_whole(int fd, size_t size, struct buf *ret)
 }
 
 /* Who may read it is the last thing that it gets. */
-static int put_file(const struct entry *n, const struct buf *text, const struct stat *st, struct error *e)
+static int put_file(const struct etc_entry *n, const struct buf *text, const struct stat *st, struct error *e)
 {
     const struct timespec times[] = { st->st_mtim, st->st_mtim };
     _cleanup_close_ int fd = openat(n->to, n->as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -93,7 +94,7 @@ static int put_file(const struct entry *n, const struct buf *text, const struct 
 }
 
 /* The mode and the content that count are those of the file that was opened, whatever has its name by then. */
-static int copy_file(struct making *m, const struct entry *n, struct error *e)
+static int copy_file(struct making *m, const struct etc_entry *n, struct error *e)
 {
     _cleanup_(buf_release) struct buf text = { 0 };
     int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (n->behind_link ? 0 : O_NOFOLLOW);
@@ -113,7 +114,7 @@ static int copy_file(struct making *m, const struct entry *n, struct error *e)
     return put_file(n, &text, &st, e);
 }
 
-static int copy_link(const struct entry *n, const struct stat *st, struct error *e)
+static int copy_link(const struct etc_entry *n, const struct stat *st, struct error *e)
 {
     char target[PATH_MAX];
     ssize_t len = readlinkat(n->from, n->name, target, sizeof(target) - 1);
@@ -125,9 +126,9 @@ static int copy_link(const struct entry *n, const struct stat *st, struct error 
     return 0;
 }
 
-static int copy_below(struct making *m, const struct entry *above, int from, int to, struct error *e);
+static int copy_below(struct making *m, const struct etc_entry *above, int from, int to, struct error *e);
 
-static int copy_directory(struct making *m, const struct entry *n, struct error *e)
+static int copy_directory(struct making *m, const struct etc_entry *n, struct error *e)
 {
     _cleanup_close_ int from = openat(n->from, n->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
@@ -143,7 +144,7 @@ static int copy_directory(struct making *m, const struct entry *n, struct error 
     return r;
 }
 
-static int copy_entry(struct making *m, const struct entry *n, struct error *e)
+static int copy_entry(struct making *m, const struct etc_entry *n, struct error *e)
 {
     struct stat st;
     if (++m->entries > ETC_ENTRIES_MAX || m->bytes > ETC_TOTAL_MAX || n->depth > ETC_DEPTH_MAX) {
@@ -160,7 +161,7 @@ static int copy_entry(struct making *m, const struct entry *n, struct error *e)
                                                     : 0;
 }
 
-static int copy_below(struct making *m, const struct entry *above, int from, int to, struct error *e)
+static int copy_below(struct making *m, const struct etc_entry *above, int from, int to, struct error *e)
 {
     int own = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = own < 0 ? NULL : fdopendir(own);
@@ -174,13 +175,13 @@ static int copy_below(struct making *m, const struct entry *above, int from, int
         if (strcmp(n->d_name, ".") == 0 || strcmp(n->d_name, "..") == 0)
             continue;
         _cleanup_free_ char *path = mem_printf("%s/%s", above->path, n->d_name);
-        struct entry below = { .from = from,
-                               .to = to,
-                               .name = n->d_name,
-                               .as = n->d_name,
-                               .path = path,
-                               .depth = above->depth + 1,
-                               .readable = above->readable };
+        struct etc_entry below = { .from = from,
+                                   .to = to,
+                                   .name = n->d_name,
+                                   .as = n->d_name,
+                                   .path = path,
+                                   .depth = above->depth + 1,
+                                   .readable = above->readable };
         for (size_t i = 0; below.depth == 1 && i < sizeof(excepted) / sizeof(excepted[0]); i++)
             below.readable |= strcmp(n->d_name, excepted[i]) == 0;
         r = copy_entry(m, &below, e);
@@ -192,7 +193,7 @@ static int copy_below(struct making *m, const struct entry *above, int from, int
 int etc_make(int run, const char *from, const struct words *ours, struct error *e)
 {
     struct making m = { .ours = ours };
-    struct entry top = { .from = AT_FDCWD, .to = run, .name = from, .as = ETC_NAME, .path = from };
+    struct etc_entry top = { .from = AT_FDCWD, .to = run, .name = from, .as = ETC_NAME, .path = from };
     int r = remove_tree(run, ETC_NAME, e);
     if (r == 0)
         r = copy_directory(&m, &top, e);
@@ -233,15 +234,37 @@ static void watch_way(int watch, const char *path)
     }
 }
 
+/* But for their times. */
+static bool are_alike(int dir, const char *a, const char *b)
+{
+    struct stat x, y;
+    if (fstatat(dir, a, &x, AT_SYMLINK_NOFOLLOW) < 0 || fstatat(dir, b, &y, AT_SYMLINK_NOFOLLOW) < 0 ||
+        x.st_mode != y.st_mode || x.st_uid != y.st_uid || x.st_gid != y.st_gid || x.st_size != y.st_size)
+        return false;
+    if (S_ISLNK(x.st_mode)) {
+        char to_a[PATH_MAX], to_b[PATH_MAX];
+        ssize_t n = readlinkat(dir, a, to_a, sizeof(to_a));
+        return n >= 0 && readlinkat(dir, b, to_b, sizeof(to_b)) == n && memcmp(to_a, to_b, (size_t)n) == 0;
+    }
+    _cleanup_(buf_release) struct buf in_a = { 0 }, in_b = { 0 };
+    return fd_read_file(dir, a, ETC_FILE_MAX, &in_a, NULL) == 0 &&
+           fd_read_file(dir, b, ETC_FILE_MAX, &in_b, NULL) == 0 &&
+           bytes_compare(buf_bytes(&in_a), buf_bytes(&in_b)) == 0;
+}
+
 static int follow(int from, int to, size_t i, struct error *e)
 {
     struct making m = { 0 };
     const char *name = followed[i].name;
-    struct entry n = {
+    struct etc_entry n = {
         .from = from, .to = to, .name = name, .as = NEW_NAME, .path = name, .behind_link = followed[i].behind_link
     };
     unlinkat(to, NEW_NAME, 0);
     int r = copy_entry(&m, &n, e);
+    if (r == 0 && are_alike(to, NEW_NAME, name)) {
+        unlinkat(to, NEW_NAME, 0);
+        return 0;
+    }
     if (r < 0 || renameat(to, NEW_NAME, to, name) == 0)
         return r;
     if (errno == ENOENT && (unlinkat(to, name, 0) == 0 || errno == ENOENT)) /* the host has none */
@@ -249,7 +272,17 @@ static int follow(int from, int to, size_t i, struct error *e)
     return error_set(e, ERROR_FAILED, -errno, "replace %s", name);
 }
 
-void etc_follow(int run, const char *from, int watch)
+/* Anew: what is no longer on a way is not watched either. */
+static void begin_watch(int *watch)
+{
+    int made = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (made < 0) /* what there is goes on */
+        return;
+    mem_closep(watch);
+    *watch = made;
+}
+
+void etc_follow(int run, const char *from, int *watch)
 {
     _cleanup_close_ int to = openat(run, ETC_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     _cleanup_close_ int host = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -257,11 +290,13 @@ void etc_follow(int run, const char *from, int watch)
         log_warn("a box's /etc is not kept current: %m");
         return;
     }
+    if (watch)
+        begin_watch(watch);
     for (size_t i = 0; i < sizeof(followed) / sizeof(followed[0]); i++) {
         struct error e = { 0 };
         _cleanup_free_ char *path = mem_printf("%s/%s", from, followed[i].name);
-        if (watch >= 0)
-            watch_way(watch, path);
+        if (watch && *watch >= 0)
+            watch_way(*watch, path);
         if (follow(host, to, i, &e) < 0)
             log_warn("a box's /etc/%s is not kept current: %s", followed[i].name, e.text);
     }

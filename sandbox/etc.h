@@ -11,9 +11,9 @@
  *  - our own directories, and whatever is no file, directory or link;
  *  - files over ETC_FILE_MAX, which is said in the log.
  *
- * Modes (without set-id bits), owners, the times of files, and links are the host's. What changes while it is copied is in
- * it as it was, as it became, or not at all: what is decided by a file's mode and content is decided by those of the file
- * that is copied. Later changes are not seen, but for those of the files that etc_follow names.
+ * Modes (without set-id bits), owners, the times of files, and links are the host's. What changes while it is copied is
+ * in it as it was, as it became, or not at all: what is decided by a file's mode and content is decided by those of the
+ * file that is copied. Later changes are not seen, but for those of the files that etc_follow names.
  */
 
 #include "index/base/error.h"
@@ -32,11 +32,12 @@
 int etc_make(int run, const char *from, const struct words *ours, struct error *e);
 
 /*
- * Brings resolv.conf (as a file, wherever the host's leads), hosts, localtime, timezone and ld.so.cache of run/etc up to
- * date, each at once. watch: an inotify descriptor that begins to look at what may change them, so that no change is missed from here
- * on; or -1. What fails is logged.
+ * Brings resolv.conf (as a file, wherever the host's leads), hosts, localtime, timezone and ld.so.cache of run/etc up
+ * to date: what differs, in more than its times, is replaced at once. *watch (-1: none yet) becomes an inotify
+ * descriptor that looks at what may change them, so that no change is missed from here on; what it was is closed, and
+ * it is the caller's to close. NULL: nothing looks. What fails is logged.
  */
-void etc_follow(int run, const char *from, int watch);
+void etc_follow(int run, const char *from, int *watch);
 
-/* Takes all that watch (IN_NONBLOCK) has to tell: whether etc_follow is due. */
+/* Takes all that watch has to tell: whether etc_follow is due. */
 bool etc_changed(int watch);

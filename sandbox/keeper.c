@@ -142,8 +142,7 @@ static int make_etc(struct keeper *k, struct error *e)
         r = copies_make(k->run, &k->host, &c, e);
     if (r < 0)
         return r;
-    k->etc = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    etc_follow(k->run, "/etc", k->etc);
+    etc_follow(k->run, "/etc", &k->etc);
     return 0;
 }
 
@@ -298,7 +297,7 @@ static bool keep(struct keeper *k)
         if (logins_changed(k->logins))
             reconcile_logins(k);
         if (etc_changed(k->etc))
-            etc_follow(k->run, "/etc", k->etc);
+            etc_follow(k->run, "/etc", &k->etc);
     }
 }
 

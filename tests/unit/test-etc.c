@@ -288,11 +288,11 @@ static void what_is_far_too_large_is_an_error(void **state)
 }
 
 /* Until an event comes, and what follows from it is done. */
-static void wait_for_change(const struct place *p, int watch)
+static void wait_for_change(const struct place *p, int *watch)
 {
-    struct pollfd f = { .fd = watch, .events = POLLIN };
+    struct pollfd f = { .fd = *watch, .events = POLLIN };
     assert_int_equal(poll(&f, 1, 10000), 1);
-    assert_true(etc_changed(watch));
+    assert_true(etc_changed(*watch));
     etc_follow(p->run, p->from, watch);
 }
 
@@ -313,30 +313,30 @@ static void some_are_kept_current(void **state)
     assert_int_equal(symlinkat("../resolver/deep/stub.conf", from, "resolv.conf"), 0);
     assert_int_equal(symlinkat("/usr/share/zoneinfo/Etc/UTC", from, "localtime"), 0);
     make(&p);
-    _cleanup_close_ int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    etc_follow(p.run, p.from, watch);
+    _cleanup_close_ int watch = -1;
+    etc_follow(p.run, p.from, &watch);
     assert_false(copied(&p, "resolv.conf")); /* it leads nowhere yet */
     expect(&p, "hosts", "old");
 
     scratch_mkdir("%s/resolver/deep", p.scratch);
-    wait_for_change(&p, watch);
+    wait_for_change(&p, &watch);
     replace(&p, "resolver/deep/stub.conf", "first");
-    wait_for_change(&p, watch);
+    wait_for_change(&p, &watch);
     expect(&p, "resolv.conf", "first");
     replace(&p, "resolver/deep/stub.conf", "second");
-    wait_for_change(&p, watch);
+    wait_for_change(&p, &watch);
     expect(&p, "resolv.conf", "second");
     assert_false(etc_changed(watch));
 
     replace(&p, "host/hosts", "new");
     replace(&p, "host/other", "new");
-    wait_for_change(&p, watch);
+    wait_for_change(&p, &watch);
     expect(&p, "hosts", "new");
     expect(&p, "other", "old");
 
     assert_int_equal(symlinkat("/usr/share/zoneinfo/Asia/Tokyo", from, "new"), 0);
     assert_int_equal(renameat(from, "new", from, "localtime"), 0);
-    wait_for_change(&p, watch);
+    wait_for_change(&p, &watch);
     char target[64] = "";
     assert_true(readlinkat(p.run, ETC_NAME "/localtime", target, sizeof(target) - 1) > 0);
     assert_string_equal(target, "/usr/share/zoneinfo/Asia/Tokyo");
@@ -344,9 +344,71 @@ static void some_are_kept_current(void **state)
     /* A secret does not come by this way either. */
     assert_int_equal(fchmodat(from, "hosts", 0600, 0), 0);
     replace(&p, "host/resolv.conf", "third");
-    wait_for_change(&p, watch);
+    wait_for_change(&p, &watch);
     expect(&p, "resolv.conf", "third");
     assert_false(copied(&p, "hosts"));
+    place_remove(&p);
+}
+
+static ino_t inode_of(const struct place *p, const char *name)
+{
+    struct stat st;
+    _cleanup_free_ char *path = mem_printf(ETC_NAME "/%s", name);
+    assert_int_equal(fstatat(p->run, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st.st_ino;
+}
+
+static void what_has_not_changed_is_not_replaced(void **state)
+{
+    struct place p;
+    place_make(&p);
+    has(&p, "hosts", "same", 0644);
+    has(&p, "timezone", "Etc/UTC", 0644);
+    _cleanup_close_ int from = scratch_open("%s", p.from);
+    assert_int_equal(symlinkat("/usr/share/zoneinfo/Etc/UTC", from, "localtime"), 0);
+    make(&p);
+    ino_t hosts = inode_of(&p, "hosts"), timezone = inode_of(&p, "timezone"), localtime = inode_of(&p, "localtime");
+    replace(&p, "host/hosts", "same");
+    replace(&p, "host/resolv.conf", "first");
+    etc_follow(p.run, p.from, NULL);
+    expect(&p, "resolv.conf", "first");
+    assert_int_equal(inode_of(&p, "hosts"), hosts);
+    assert_int_equal(inode_of(&p, "timezone"), timezone);
+    assert_int_equal(inode_of(&p, "localtime"), localtime);
+    assert_false(copied(&p, ".ag-box.new"));
+
+    struct stat st; /* of the same length; of another mode */
+    replace(&p, "host/hosts", "emas");
+    assert_int_equal(fchmodat(from, "timezone", 0664, 0), 0);
+    etc_follow(p.run, p.from, NULL);
+    expect(&p, "hosts", "emas");
+    assert_int_equal(fstatat(p.run, ETC_NAME "/timezone", &st, 0), 0);
+    assert_int_equal(st.st_mode, S_IFREG | 0664);
+    place_remove(&p);
+}
+
+static void where_a_link_no_longer_leads_nothing_is_watched(void **state)
+{
+    struct place p;
+    place_make(&p);
+    _cleanup_close_ int from = scratch_open("%s", p.from), watch = -1;
+    scratch_mkdir("%s/before", p.scratch);
+    scratch_mkdir("%s/after", p.scratch);
+    scratch_write("before", "%s/before/resolv.conf", p.scratch);
+    scratch_write("after", "%s/after/resolv.conf", p.scratch);
+    assert_int_equal(symlinkat("../before/resolv.conf", from, "resolv.conf"), 0);
+    make(&p);
+    etc_follow(p.run, p.from, &watch);
+    expect(&p, "resolv.conf", "before");
+    assert_int_equal(symlinkat("../after/resolv.conf", from, "new"), 0);
+    assert_int_equal(renameat(from, "new", from, "resolv.conf"), 0);
+    wait_for_change(&p, &watch);
+    expect(&p, "resolv.conf", "after");
+    replace(&p, "before/resolv.conf", "newer");
+    assert_false(etc_changed(watch));
+    replace(&p, "after/resolv.conf", "newest");
+    wait_for_change(&p, &watch);
+    expect(&p, "resolv.conf", "newest");
     place_remove(&p);
 }
 
@@ -360,6 +422,8 @@ int main(void)
         cmocka_unit_test(files_that_are_replaced_meanwhile),
         cmocka_unit_test(what_is_far_too_large_is_an_error),
         cmocka_unit_test(some_are_kept_current),
+        cmocka_unit_test(what_has_not_changed_is_not_replaced),
+        cmocka_unit_test(where_a_link_no_longer_leads_nothing_is_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,7 +293,7 @@ static void box_look(struct box *b)
     _cleanup_close_ int run = scratch_open("%s", b->scratch);
     assert_int_equal(host_look(b->user, &ours, &b->host, NULL), 0);
     assert_int_equal(etc_make(run, "/etc", &ours, NULL), 0);
-    etc_follow(run, "/etc", -1);
+    etc_follow(run, "/etc", NULL);
     struct environment c = { .box = "demo", .node = "a", .nix = b->host.nix };
     assert_int_equal(copies_make(run, &b->host, &c, NULL), 0);
 }
