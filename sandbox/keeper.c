@@ -196,6 +196,7 @@ static _Noreturn void become_bwrap(const struct keeper *k)
 {
     const int from[] = { k->listen, k->ready[1], k->filter, k->info[1] };
     int safe[4];
+    _cleanup_free_ char *own = mem_printf(SOURCES_PREFIX "%s", k->policy.name);
     group_enter(&k->group);
     int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (score >= 0)
@@ -206,7 +207,7 @@ static _Noreturn void become_bwrap(const struct keeper *k)
         if (safe[i] < 0 || dup2(safe[i], LISTEN_FD + i) < 0)
             _exit(127);
     close_range(FDS_END, ~0u, 0);
-    if (sources_detach(&k->argv) < 0) {
+    if (sources_detach(&k->argv, own) < 0) {
         log_warn("detach what the box sees from the host's mounts: %m");
         _exit(127);
     }

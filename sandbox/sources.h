@@ -13,7 +13,9 @@
 
 /*
  * In the calling process, which then starts bwrap with argv: a mount namespace of its own, in which each directory that is
- * bound is a mount that receives nothing. All else follows the host's, so that nothing that the host unmounts is kept.
- * -errno. It may be a forked process: no memory is allocated.
+ * bound is a mount that receives nothing. All else follows the host's, so that nothing that the host unmounts is kept;
+ * where the host's mounts are private nothing follows, so what is mounted of boxes and snapshots (source
+ * SOURCES_PREFIX…) is taken away at once, unless its source is own. -errno. The process has no other threads.
  */
-int sources_detach(const struct words *argv);
+#define SOURCES_PREFIX "ag-box:"
+int sources_detach(const struct words *argv, const char *own);
