@@ -7,6 +7,7 @@
 #include "index/base/lock.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "sync/head.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,13 +174,36 @@ int stack_box(struct stack *s, const char *name, bool create, struct error *e)
     return load(s, create, e);
 }
 
+/* A name that is mistyped leaves nothing here. */
+static int refuse_unknown(struct stack *s, struct error *e)
+{
+    char key[STORE_KEY_MAX];
+    struct store_info info;
+    struct error why = { 0 };
+    head_key(s->name, key);
+    int r = store_stat(s->store, key, &info, &why);
+    if (r == -ENOENT) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+        return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
+    }
+    if (r < 0)
+        *e = why;
+    return r;
+}
+
 int stack_for_box(struct stack *s, const struct config *c, struct ui *ui, const char *name, bool create,
                   struct error *e)
 {
     int r = stack_open(s, c, ui, e);
     if (r == 0)
         r = stack_store(s, e);
-    return r < 0 ? r : stack_box(s, name, create, e);
+    if (r == 0)
+        r = stack_box(s, name, false, e);
+    if (r < 0 || s->journal || !create)
+        return r;
+    if (strcmp(name, TEXT_GLOBALS) != 0)
+        r = refuse_unknown(s, e);
+    return r < 0 ? r : stack_box(s, name, true, e);
 }
 
 int stack_peek(struct stack *s, const char *name, struct error *e)

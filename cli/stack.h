@@ -61,7 +61,8 @@ int stack_store(struct stack *s, struct error *e);
  */
 int stack_check_name(const char *name, struct error *e); /* ERROR_USAGE unless it may be a box's */
 int stack_box(struct stack *s, const char *name, bool create, struct error *e);
-/* stack_open, stack_store and stack_box: what most commands that change a box begin with. */
+/* stack_open, stack_store and stack_box: what most commands that change a box begin with. create: but a box that neither
+ * this node nor the store knows is -ENOENT ERROR_UNKNOWN, and nothing is made. */
 int stack_for_box(struct stack *s, const struct config *c, struct ui *ui, const char *name, bool create,
                   struct error *e);
 /* As stack_box, without the lock and read-only: for status and ls. */

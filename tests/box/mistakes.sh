@@ -29,6 +29,7 @@ for command in "up nobody" "up --node a nobody" "park nobody" "snapshot nobody" 
     refused 4 "box nobody" "ag-box" a ag-box $command
 done
 refused 125 "box nobody" "ag-box" a ag-box exec nobody -- true
+expect_missing "$WORK/node/a/state/box/nobody"
 
 # --- names that collide: the box's, and the directory's
 on a ag-box track demo "$project"
