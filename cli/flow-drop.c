@@ -225,6 +225,8 @@ static int drop_box(struct stack *s, const struct flow_drop_options *o, struct e
     crash_point("drop-tombstone.after");
     if (r == 0)
         r = remove_objects(s, &head, e);
+    if (r == 0 && s->record.path)
+        mounts_leave_point(s->record.path);
     if (r == 0 && s->record.state != BOX_MOVED_ASIDE)
         r = forget(s, e);
     if (r < 0)
@@ -274,6 +276,8 @@ static int drop_work(struct stack *s, const struct flow_drop_options *o, struct 
         r = remove_tree(s->box_dir, "home", e); /* of that box alone: another one of the name does not inherit it */
     if (r < 0)
         return r;
+    if (!s->record.full)
+        mounts_leave_point(s->record.path);
     flow_drop_hold(s);
     s->record.upper[0] = '\0';
     r = forget(s, e);

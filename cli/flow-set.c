@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/mounts.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 
@@ -86,6 +87,8 @@ static int commit(struct stack *s, const struct snapshot_id *root, char *const *
         lease_free(&l, BOX_PARKED, NULL);
     if (r == 0 && changed && up_here)
         r = flow_keep_committed(s, &n, e);
+    if (r == 0 && !up_here && s->record.path && strcmp(s->record.path, meta.path) != 0)
+        mounts_leave_point(s->record.path);
     if (r == 0) {
         ui_line(s->ui, changed ? "%s is changed" : "%s has these values already", s->name);
         ui_field(s->ui, "changed", json_boolean(changed));

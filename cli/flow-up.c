@@ -100,6 +100,8 @@ static int acquire(struct going_up *u, struct error *e)
         ui_warn(s->ui, "%s was held by %s: its unsent work will become a fork", s->name, u->head.node);
     }
 
+    if (s->record.path && strcmp(s->record.path, u->head.path) != 0)
+        mounts_leave_point(s->record.path);
     free(s->record.path);
     s->record.path = mem_strdup(u->head.path);
     memcpy(s->record.incarnation, u->head.incarnation, sizeof(s->record.incarnation));

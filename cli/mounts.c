@@ -194,6 +194,14 @@ int mounts_show(struct stack *s, struct error *e)
     return r;
 }
 
+void mounts_leave_point(const char *path)
+{
+    struct error why = { 0 };
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == 0 && mount_point_free(path, &why) < 0)
+        log_info("%s stays: %s", path, why.text);
+}
+
 /* type: what must be mounted there; anything else is not ours to take away. */
 static int take_away(const char *path, const char *type, const char *source, bool detach, struct error *e)
 {

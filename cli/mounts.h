@@ -43,6 +43,9 @@ void mounts_tell_held(struct stack *s);
 /* A process whose mount namespace still shows the overlay on the record's upper layer (rule P8); 0: none. */
 int mounts_used(struct stack *s, pid_t *ret, struct error *e);
 
+/* The empty directory that keeps people out of path (mount_point_guard) goes, if it is still that; nothing else does. */
+void mounts_leave_point(const char *path);
+
 /* Before a lease is asked for: may the tree be shown at path? -EBUSY, ERROR_BUSY with the reason. */
 int mounts_check_point(const char *path, struct error *e);
 /* What a lazy tree needs and this machine has not ("/dev/fuse", "overlayfs"); NULL: nothing. */
