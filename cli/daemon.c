@@ -14,6 +14,7 @@
 #include "index/base/fd.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -85,7 +86,7 @@ static void add_hydration(struct daemon *d, json_t *answer)
     double hydrated = d->serve ? 0 : 1;
     if (h) {
         hydrate_get(h, &p);
-        hydrated = p.phase == HYDRATE_DONE ? 1 : p.bytes_total ? (double)p.bytes_done / (double)p.bytes_total : 0;
+        hydrated = p.bytes_total ? (double)p.bytes_done / (double)p.bytes_total : p.phase == HYDRATE_DONE;
     }
     json_object_set_new(answer, "hydrated", json_real(hydrated));
     json_object_set_new(answer, "bytes_total", json_integer((json_int_t)p.bytes_total));
@@ -118,6 +119,24 @@ static int answer_status(void *arg, const json_t *request, json_t *answer, struc
     return 0;
 }
 
+/* How much is here although not all is, and what stands in the way. */
+static void tell_rest(struct daemon *d, int r, struct error *e)
+{
+    struct hydrate_progress p;
+    char here[16], all[16];
+    hydrate_get(d->hydrate, &p);
+    text_size(here, p.bytes_done);
+    text_size(all, p.bytes_total);
+    error_prefix(e, "only %s of %s is here", here, all);
+    if (r == -EFBIG)
+        error_hint(e, "raise BOX_CACHE_MAX in the env file, then: ag-box park %s, ag-box up %s", d->stack->name,
+                   d->stack->name);
+    else if (e->kind == ERROR_DAMAGED)
+        error_hint(e, "ag-box check --read-data %s names the files", d->stack->name);
+    else
+        error_hint(e, "ag-box hydrate %s goes on", d->stack->name);
+}
+
 static int answer_hydrate(void *arg, const json_t *request, json_t *answer, struct error *e)
 {
     (void)request;
@@ -130,7 +149,7 @@ static int answer_hydrate(void *arg, const json_t *request, json_t *answer, stru
         hydrate_full_speed(d->hydrate);
         int r = hydrate_wait(d->hydrate, e);
         if (r < 0)
-            return r;
+            return tell_rest(d, r, e), r;
     }
     add_hydration(d, answer);
     return 0;
@@ -204,6 +223,7 @@ static void start_hydration(struct daemon *d)
     struct error e = { 0 };
     struct hydrate_config c = { .tree = d->view.tree,
                                 .source = view_source(&d->view),
+                                .cache = d->stack->cache,
                                 .first = load_access_list,
                                 .metadata_only = !d->stack->config->hydrate,
                                 .extent = on_extent,

@@ -2,6 +2,7 @@
 #include "fusefs/hydrate.h"
 
 #include "fusefs/lists.h"
+#include "index/base/clock.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
 #include "index/base/pool.h"
@@ -19,8 +20,9 @@
 struct batch {
     struct hydrate *hydrate;
     size_t count;
-    uint64_t bytes;
+    uint64_t bytes, missing; /* missing: of those that had does not name */
     struct locator frames[BATCH_FRAMES];
+    bool had[BATCH_FRAMES]; /* before it was asked for */
 };
 
 struct hydrate {
@@ -30,10 +32,14 @@ struct hydrate {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stopped, full, ended; /* under lock, as the next three */
-    unsigned running;          /* batches being fetched */
+    bool stopped, full, again, ended; /* under lock, as the next six */
+    unsigned running;                 /* batches being fetched */
+    uint64_t missing;                 /* bytes that they bring */
     struct hydrate_progress progress;
     struct error error;  /* why it ended early */
+    struct error lost;   /* the first of what is lost */
+    uint64_t gone;       /* cache_gone when what is here was counted */
+    int64_t since;       /* clock_wall_ns: what is used from then on shall stay */
     struct batch *next;  /* of the thread alone, as the rest */
     struct locator last; /* told or asked for just before: extents of one frame are neighbours */
     bool xattrs;         /* some entry has one */
@@ -85,20 +91,46 @@ static int refused(struct error *e)
     return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "hydration was stopped");
 }
 
+static void lose(struct hydrate *h, const struct error *e)
+{
+    log_warn("hydrate: %s", e->text);
+    pthread_mutex_lock(&h->lock);
+    if (h->progress.lost++ == 0)
+        h->lost = *e;
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* What is new is opened: bytes that the store has wrong are not here. */
+static int open_new(struct hydrate *h, const struct batch *b, struct error *e)
+{
+    int r = 0;
+    for (size_t i = 0; i < b->count && r == 0; i++) {
+        _cleanup_(frame_dropp) struct frame *f = NULL;
+        if (b->had[i] || source_opens(h->config.source, &b->frames[i], FRAME_DATA))
+            continue;
+        r = source_get(h->config.source, &b->frames[i], FRAME_DATA, &f, e);
+        if (r < 0 && e->kind == ERROR_DAMAGED) {
+            lose(h, e);
+            r = 0;
+        }
+    }
+    return r;
+}
+
 /* 0: here, or given up as lost. */
 static int fetch_until_here(struct hydrate *h, const struct batch *b, struct error *e)
 {
     for (int pause = RETRY_FIRST_MS;; pause = pause * 2 < RETRY_MAX_MS ? pause * 2 : RETRY_MAX_MS) {
         int r = source_warm(h->config.source, b->frames, b->count, SOURCE_BACKGROUND, e);
-        if (r == 0 || r == -ECANCELED || r == -ENOSPC)
+        if (r == 0)
+            r = open_new(h, b, e);
+        if (r == 0 || r == -ECANCELED || e->kind == ERROR_FAILED) /* the last: the cache takes no more */
             return r;
-        pthread_mutex_lock(&h->lock);
         if (e->kind == ERROR_DAMAGED) {
-            h->progress.lost++;
-            pthread_mutex_unlock(&h->lock);
-            log_warn("hydrate: %s", e->text);
+            lose(h, e);
             return 0;
         }
+        pthread_mutex_lock(&h->lock);
         sleep_ms(h, pause);
         bool stopped = h->stopped;
         pthread_mutex_unlock(&h->lock);
@@ -114,6 +146,7 @@ static int fetch(void *arg, struct error *e)
     int r = fetch_until_here(h, b, e);
     pthread_mutex_lock(&h->lock);
     h->running--;
+    h->missing -= b->missing;
     if (r == 0) {
         struct hydrate_progress *p = &h->progress;
         p->frames_done = p->frames_done + b->count < p->frames_total ? p->frames_done + b->count : p->frames_total;
@@ -129,6 +162,7 @@ static void drop(void *arg)
     struct batch *b = arg;
     pthread_mutex_lock(&b->hydrate->lock);
     b->hydrate->running--;
+    b->hydrate->missing -= b->missing;
     pthread_mutex_unlock(&b->hydrate->lock);
     free(b);
 }
@@ -140,8 +174,16 @@ static int submit(struct hydrate *h, struct error *e)
         return 0;
     pthread_mutex_lock(&h->lock);
     bool go = wait_for_turn(h);
-    if (go)
+    uint64_t missing = h->next->missing + h->missing;
+    pthread_mutex_unlock(&h->lock);
+    int r = go && h->config.cache ? cache_room(h->config.cache, missing, h->since, e) : 0;
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&h->lock);
+    if (go) {
         h->running++;
+        h->missing = missing;
+    }
     pthread_mutex_unlock(&h->lock);
     return go ? pool_run(h->pool, fetch, drop, mem_steal(h->next), e) : refused(e);
 }
@@ -155,8 +197,11 @@ static int ask_for(struct hydrate *h, const struct locator *frame, struct error 
         h->next = mem_new(1, sizeof(*h->next));
         h->next->hydrate = h;
     }
+    bool had = h->config.cache && cache_use(h->config.cache, frame);
+    h->next->had[h->next->count] = had;
     h->next->frames[h->next->count++] = *frame;
     h->next->bytes += frame->sealed;
+    h->next->missing += had ? 0 : frame->sealed;
     return h->next->count == BATCH_FRAMES || h->next->bytes >= BATCH_BYTES ? submit(h, e) : 0;
 }
 
@@ -189,10 +234,7 @@ static int each_extent(struct hydrate *h, uint64_t position, const struct entry 
     if (r == 1)
         return 0;
     if (r < 0 && e->kind == ERROR_DAMAGED) {
-        pthread_mutex_lock(&h->lock);
-        h->progress.lost++;
-        pthread_mutex_unlock(&h->lock);
-        log_warn("hydrate: %s", e->text);
+        lose(h, e);
         return 0;
     }
     if (r < 0)
@@ -253,6 +295,7 @@ static int get_extents(struct hydrate *h, struct error *e)
 {
     pthread_mutex_lock(&h->lock);
     h->progress.frames_total = h->progress.bytes_total = 0;
+    h->progress.frames_done = h->progress.bytes_done = 0;
     pthread_mutex_unlock(&h->lock);
     int r = tree_scan(h->config.tree, (struct bytes){ 0 }, (struct bytes){ 0 }, count_entry, h, e);
     if (r == 0 && h->config.scanned)
@@ -309,39 +352,106 @@ static int wait_for_leave(struct hydrate *h, struct error *e)
     return stopped ? refused(e) : 0;
 }
 
-static void *work(void *arg)
+static int count_if_here(struct hydrate *h, const struct extent *x, struct error *e)
 {
-    struct hydrate *h = arg;
-    struct error e = { 0 };
-    int r = run_phase(h, HYDRATE_METADATA, get_metadata, &e);
+    if (same_frame(&x->frame, &h->last))
+        return 0;
+    h->last = x->frame;
+    bool here = cache_has(h->config.cache, &x->frame);
+    pthread_mutex_lock(&h->lock);
+    h->progress.frames_done += here;
+    h->progress.bytes_done += here ? x->frame.sealed : 0;
+    bool stopped = h->stopped;
+    pthread_mutex_unlock(&h->lock);
+    return stopped ? refused(e) : 0;
+}
+
+static int count_entry_here(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
+{
+    return each_extent(arg, position, n, count_if_here, e);
+}
+
+/* What has gone again, or never came, is not here. */
+static int count_here(struct hydrate *h, struct error *e)
+{
+    if (!h->config.cache)
+        return 0;
+    h->last = (struct locator){ 0 };
+    pthread_mutex_lock(&h->lock);
+    h->gone = cache_gone(h->config.cache);
+    h->progress.frames_done = h->progress.bytes_done = 0;
+    pthread_mutex_unlock(&h->lock);
+    return tree_scan(h->config.tree, (struct bytes){ 0 }, (struct bytes){ 0 }, count_entry_here, h, e);
+}
+
+static int run_phases(struct hydrate *h, struct error *e)
+{
+    int r = run_phase(h, HYDRATE_METADATA, get_metadata, e);
     if (r == 0)
-        r = run_phase(h, HYDRATE_EXTENTS, get_extents, &e);
+        r = run_phase(h, HYDRATE_EXTENTS, get_extents, e);
     if (r == 0)
-        r = wait_for_leave(h, &e);
+        r = wait_for_leave(h, e);
+    h->since = clock_wall_ns();
     if (r == 0)
-        r = run_phase(h, HYDRATE_FIRST, get_first, &e);
+        r = run_phase(h, HYDRATE_FIRST, get_first, e);
     if (r == 0)
-        r = run_phase(h, HYDRATE_REST, get_rest, &e);
+        r = run_phase(h, HYDRATE_REST, get_rest, e);
+    return r;
+}
+
+/* With the lock held. */
+static bool all_here(struct hydrate *h)
+{
+    const struct hydrate_progress *p = &h->progress;
+    return p->lost == 0 &&
+           (!h->config.cache || (p->frames_done >= p->frames_total && cache_gone(h->config.cache) == h->gone));
+}
+
+static void run_once(struct hydrate *h)
+{
+    struct error e = { 0 }, counting = { 0 };
+    int r = pool_new(POOL_THREADS, 2, &h->pool, &e);
+    if (r == 0)
+        r = run_phases(h, &e);
+    pool_free(mem_steal(h->pool)); /* one that has failed takes no more */
+    if (r != -ECANCELED && count_here(h, &counting) < 0 && r == 0) {
+        r = counting.code;
+        e = counting;
+    }
     if (r < 0 && r != -ECANCELED)
         log_warn("hydration ends early: %s", e.text);
-
     pthread_mutex_lock(&h->lock);
-    if (r < 0)
-        h->error = e;
-    else {
-        h->progress.frames_done = h->progress.frames_total;
-        h->progress.bytes_done = h->progress.bytes_total;
-    }
+    h->error = r < 0 ? e : (struct error){ 0 };
     h->progress.phase = r < 0 ? HYDRATE_STOPPED : HYDRATE_DONE;
     h->ended = true;
     pthread_cond_broadcast(&h->changed);
     pthread_mutex_unlock(&h->lock);
+}
+
+/* False: it has been stopped. */
+static bool wait_for_again(struct hydrate *h)
+{
+    pthread_mutex_lock(&h->lock);
+    while (!h->again && !h->stopped)
+        pthread_cond_wait(&h->changed, &h->lock);
+    bool again = !h->stopped;
+    h->again = false;
+    pthread_mutex_unlock(&h->lock);
+    memset(h->asked, 0, (tree_count(h->config.tree) / 64 + 1) * sizeof(h->asked[0]));
+    return again;
+}
+
+static void *work(void *arg)
+{
+    struct hydrate *h = arg;
+    do
+        run_once(h);
+    while (wait_for_again(h));
     return NULL;
 }
 
 static void release(struct hydrate *h)
 {
-    pool_free(h->pool);
     lists_free(h->lists);
     free(h->next);
     free(h->asked);
@@ -363,8 +473,6 @@ int hydrate_start(const struct hydrate_config *c, struct hydrate **ret, struct e
     h->asked = mem_new(tree_count(c->tree) / 64 + 1, sizeof(h->asked[0]));
 
     int r = lists_new(c->source, &h->lists, e);
-    if (r == 0)
-        r = pool_new(POOL_THREADS, 2, &h->pool, e);
     if (r == 0) {
         r = -pthread_create(&h->thread, NULL, work, h);
         if (r < 0)
@@ -400,6 +508,11 @@ void hydrate_full_speed(struct hydrate *h)
     pthread_mutex_lock(&h->lock);
     h->full = true;
     h->progress.paused = false;
+    if (h->ended && !all_here(h)) {
+        h->again = true;
+        h->ended = false;
+        h->progress.lost = 0;
+    }
     pthread_cond_broadcast(&h->changed);
     pthread_mutex_unlock(&h->lock);
 }
@@ -416,6 +529,10 @@ void hydrate_get(struct hydrate *h, struct hydrate_progress *ret)
 {
     pthread_mutex_lock(&h->lock);
     *ret = h->progress;
+    if (h->ended && h->config.cache) {
+        uint64_t gone = cache_gone(h->config.cache) - h->gone;
+        ret->bytes_done -= gone < ret->bytes_done ? gone : ret->bytes_done;
+    }
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -424,14 +541,14 @@ int hydrate_wait(struct hydrate *h, struct error *e)
     pthread_mutex_lock(&h->lock);
     while (!h->ended)
         pthread_cond_wait(&h->changed, &h->lock);
-    struct error why = h->error;
-    uint64_t lost = h->progress.lost;
+    struct error why = h->error, lost = h->lost;
+    bool any_lost = h->progress.lost > 0, all = all_here(h);
     pthread_mutex_unlock(&h->lock);
     if (why.code && e)
         *e = why;
     if (why.code)
         return why.code;
-    if (lost > 0)
-        return error_say(e, ERROR_DAMAGED, -EIO, "some content is damaged or missing in the store");
-    return 0;
+    if (any_lost)
+        return error_say(e, ERROR_DAMAGED, -EIO, "some content is damaged or missing in the store: %s", lost.text);
+    return all ? 0 : error_say(e, ERROR_FAILED, -EAGAIN, "something went from the cache again");
 }

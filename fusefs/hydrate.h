@@ -8,9 +8,12 @@
  * then file content, along the access list first and in path order after that. Frames are asked for in batches as
  * SOURCE_BACKGROUND, so demand always goes first; one batch at a time, or several at full speed. A store that cannot be
  * reached is tried again after a pause, without limit; damaged or lost frames are counted, named in the log and left
- * behind. One thread of its own and a small pool; all functions are safe from any thread.
+ * behind: what is new is opened, so that what is here can be read. It ends before it would take the place of what it
+ * has just brought, and then counts what the cache has. One thread of its own and a small pool; all functions are safe
+ * from any thread.
  */
 
+#include "index/cache.h"
 #include "index/tree.h"
 
 struct hydrate;
@@ -20,6 +23,7 @@ enum hydrate_phase { HYDRATE_METADATA, HYDRATE_EXTENTS, HYDRATE_FIRST, HYDRATE_R
 struct hydrate_config {
     struct tree *tree;
     struct source *source;
+    struct cache *cache; /* where source keeps frames; NULL: what was fetched is taken to be here */
     /* The access list's paths, once, when their turn has come (from the hydrating thread; the store may be asked, and
      * be away); borrowed until hydrate_free. NULL: none. */
     size_t (*first)(void *arg, char *const **ret);
@@ -34,7 +38,7 @@ struct hydrate_config {
 struct hydrate_progress {
     enum hydrate_phase phase;
     bool paused;
-    uint64_t frames_total, frames_done; /* of content; total is known from HYDRATE_FIRST on */
+    uint64_t frames_total, frames_done; /* of content; total is known from HYDRATE_FIRST on, done is what is here */
     uint64_t bytes_total, bytes_done;   /* sealed */
     uint64_t lost;                      /* batches with something damaged or gone in them */
 };
@@ -44,9 +48,10 @@ void hydrate_free(
     struct hydrate *h); /* stops, waits; NULL is fine. A batch under way ends first: cancel the source to hurry. */
 
 void hydrate_pause(struct hydrate *h, bool paused);
-void hydrate_full_speed(struct hydrate *h); /* `ag-box hydrate`: several batches at once, from now on; also unpauses */
-void hydrate_stop(struct hydrate *h);       /* no new batch */
+/* `ag-box hydrate`: several batches at once, from now on; also unpauses, and begins again where not all is here. */
+void hydrate_full_speed(struct hydrate *h);
+void hydrate_stop(struct hydrate *h); /* no new batch */
 void hydrate_get(struct hydrate *h, struct hydrate_progress *ret);
-/* Until done (0), stopped (-ECANCELED ERROR_INTERRUPTED) or failed (-ENOSPC: the cache takes no more). -EIO
- * ERROR_DAMAGED: done but for what is lost. */
+/* Until all is here (0), stopped (-ECANCELED ERROR_INTERRUPTED) or failed (-ENOSPC: the disk is full; -EFBIG: the
+ * cache's limit). -EIO ERROR_DAMAGED: done but for what is lost, of which it names the first. */
 int hydrate_wait(struct hydrate *h, struct error *e);

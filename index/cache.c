@@ -5,14 +5,19 @@
 #include "index/base/fd.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 #include "index/cachedir.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
+#define DISK_PART 20 /* of the disk stays free, but at most */
+#define DISK_RESERVE_MAX (1ull << 30)
 #define TOUCHES 256      /* written when so many wait */
+#define AIR 32           /* a part of the limit */
 #define TOUCHES_MAX 8192 /* beyond, use times are dropped; keep marks never */
 
 struct touch {
@@ -187,9 +192,45 @@ bool cache_has(struct cache *c, const struct locator *l)
     return fd >= 0;
 }
 
+bool cache_use(struct cache *c, const struct locator *l)
+{
+    _cleanup_close_ int fd = look_up(c, l, LOOK_USE);
+    return fd >= 0;
+}
+
 void cache_keep(struct cache *c, const struct locator *l)
 {
     _cleanup_close_ int fd = look_up(c, l, LOOK_KEEP);
+}
+
+/* How much the disk lacks to take more bytes and keep its reserve. */
+static uint64_t shortage(const struct cache *c, uint64_t more)
+{
+    struct statvfs v;
+    if (fstatvfs(c->dir.fd, &v) < 0)
+        return 0;
+    uint64_t unit = v.f_frsize, reserve = v.f_blocks / DISK_PART * unit, unused = v.f_bavail * unit;
+    more += reserve < DISK_RESERVE_MAX ? reserve : DISK_RESERVE_MAX;
+    return more > unused ? more - unused : 0;
+}
+
+/* With write locked. */
+static int keep_reserve(struct cache *c, uint64_t more, struct error *e)
+{
+    uint64_t lacks = shortage(c, more);
+    if (lacks == 0 || (cachedir_evict(&c->dir, lacks + more, NULL) > 0 && shortage(c, more) == 0))
+        return 0;
+    return error_say(e, ERROR_FAILED, -ENOSPC, "%s: the rest of the disk is kept free", c->path);
+}
+
+int cache_make_room(struct cache *c, struct error *e)
+{
+    pthread_mutex_lock(&c->write);
+    write_touches(c);
+    uint64_t lacks = shortage(c, 0);
+    int64_t gone = lacks ? cachedir_evict(&c->dir, lacks + lacks / 4, e) : 0;
+    pthread_mutex_unlock(&c->write);
+    return gone < 0 ? (int)gone : 0;
 }
 
 /* With write locked. Passing the limit is repaired with some air, so that not every put evicts. */
@@ -199,7 +240,7 @@ static int keep_limit(struct cache *c, struct error *e)
     int r = c->limit ? catalog_bytes(c->dir.writer, NULL, &bytes, e) : 0;
     if (r < 0 || bytes <= c->limit)
         return r;
-    int64_t gone = cachedir_evict(&c->dir, bytes - c->limit + c->limit / 32, e);
+    int64_t gone = cachedir_evict(&c->dir, bytes - c->limit + c->limit / AIR, e);
     return gone < 0 ? (int)gone : 0;
 }
 
@@ -260,6 +301,8 @@ int cache_put(struct cache *c, const struct pack_name *p, uint32_t offset, struc
     write_touches(c);
     int r = cachedir_stale(&c->dir) ? begin_again(c, false, e) : 0;
     if (r == 0)
+        r = keep_reserve(c, data.len, e);
+    if (r == 0)
         r = put_once(c, p, offset, data, frames, count, keep, e);
     if (r < 0 && repair(c, r, 2 * data.len, e))
         r = put_once(c, p, offset, data, frames, count, keep, e);
@@ -302,6 +345,36 @@ uint64_t cache_bytes(struct cache *c)
     uint64_t bytes = 0;
     pthread_mutex_lock(&c->read);
     catalog_bytes(c->dir.reader, c->box, &bytes, NULL);
+    pthread_mutex_unlock(&c->read);
+    return bytes;
+}
+
+int cache_room(struct cache *c, uint64_t more, int64_t since, struct error *e)
+{
+    uint64_t bytes = 0;
+    int64_t first = 0;
+    pthread_mutex_lock(&c->write);
+    write_touches(c);
+    catalog_bytes(c->dir.writer, NULL, &bytes, NULL);
+    int r = catalog_used_first(c->dir.writer, &first, NULL);
+    pthread_mutex_unlock(&c->write);
+    if (r == 0 && first < since)
+        return 0;
+    if (shortage(c, more) > 0)
+        return error_say(e, ERROR_FAILED, -ENOSPC, "%s: the rest of the disk is kept free", c->path);
+    if (c->limit == 0 || bytes + more <= c->limit)
+        return 0;
+    char limit[16];
+    text_size(limit, c->limit);
+    return error_say(e, ERROR_FAILED, -EFBIG, "the cache's limit is %s", limit);
+}
+
+uint64_t cache_gone(struct cache *c)
+{
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&c->read);
+    int r = cachedir_stale(&c->dir) ? -ENOENT : catalog_gone(c->dir.reader, c->box, &bytes, NULL);
+    bytes = r < 0 ? UINT64_MAX : (c->generation << 48) + bytes;
     pthread_mutex_unlock(&c->read);
     return bytes;
 }

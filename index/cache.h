@@ -9,8 +9,9 @@
  * (no box can have that name) says which ranges are there and when they were last used. The bytes are as the store has
  * them, and whoever reads them opens the seal, so a torn or rotten range is found at use: then cache_forget and fetch
  * again. Eviction is by least recent use, a frame at a time (hole punching), when the total passes the limit; ranges
- * marked keep (the mounted base's metadata) are never taken, and unsent data is never in here. A full disk is not an
- * error of the read: put says -ENOSPC and the caller goes on without. The limit is one for all boxes of the node. Bytes
+ * marked keep (the mounted base's metadata) are never taken, and unsent data is never in here. A twentieth of the disk,
+ * at most 1 GiB, stays free for others. A full disk is not an error of the read: put says -ENOSPC and the caller goes
+ * on without. The limit is one for all boxes of the node. Bytes
  * between the frames of a merged put lie in the file unaccounted, until the frames around them go.
  *
  * Safe from many threads and several processes (sqlite WAL, busy timeout). Reads have a connection of their own and
@@ -33,6 +34,7 @@ void cache_closep(struct cache **c);
 /* Appends the sealed bytes to ret. -ENOENT: not here (no error text is set). */
 int cache_get(struct cache *c, const struct locator *l, struct buf *ret, struct error *e);
 bool cache_has(struct cache *c, const struct locator *l);
+bool cache_use(struct cache *c, const struct locator *l); /* the same, and it was used now */
 /* Bytes [offset, offset + data.len) of pack p, which hold the given frames whole: one write, one transaction. keep:
  * never evict while the mark stands. -ENOSPC ERROR_FAILED: the disk is full, and making room did not help; nothing of
  * data is here then. */
@@ -44,6 +46,13 @@ void cache_keep(
 void cache_forget(struct cache *c, const struct locator *l);
 int cache_unkeep_all(struct cache *c, struct error *e); /* when a new base is mounted */
 uint64_t cache_bytes(struct cache *c);                  /* of this box */
+/* Whether `more` bytes would take nothing's place that was used at or after `since` (clock_wall_ns). -EFBIG
+ * ERROR_FAILED: the limit is too low for that; -ENOSPC: the disk is full. */
+int cache_room(struct cache *c, uint64_t more, int64_t since, struct error *e);
+/* What the cache has goes until the disk has its reserve again, or nothing more may go. */
+int cache_make_room(struct cache *c, struct error *e);
+/* Grows whenever something of this box goes (by whichever process); a cache that began again says another value. */
+uint64_t cache_gone(struct cache *c);
 
 /* Known content of the mounted base, hash -> where it is: what park deduplicates against (rule S1). Filled as metadata
  * streams in. */

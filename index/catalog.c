@@ -25,6 +25,13 @@ static const char schema[] =
     "CREATE TABLE known(box TEXT NOT NULL, hash BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY(box, hash))"
     " WITHOUT ROWID;";
 
+/* Made where it is missing: a catalog of this version may be older. */
+static const char gone_schema[] =
+    "CREATE TABLE IF NOT EXISTS gone(box TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TRIGGER IF NOT EXISTS range_gone AFTER DELETE ON range BEGIN"
+    " INSERT OR IGNORE INTO gone SELECT box, 0 FROM pack WHERE id = old.pack;"
+    " UPDATE gone SET bytes = bytes + old.length WHERE box = (SELECT box FROM pack WHERE id = old.pack); END;";
+
 enum statement {
     FIND,
     PACK_ID,
@@ -38,6 +45,8 @@ enum statement {
     OLDEST,
     BYTES_BOX,
     BYTES_ALL,
+    USED_FIRST,
+    BYTES_GONE,
     UNKEEP,
     KNOWN_ADD,
     KNOWN_FIND,
@@ -60,6 +69,8 @@ static const char *const statement_text[STATEMENT_COUNT] = {
                " ORDER BY used LIMIT ?1",
     [BYTES_BOX] = "SELECT coalesce(sum(bytes), 0) FROM pack WHERE box = ?1",
     [BYTES_ALL] = "SELECT coalesce(sum(bytes), 0) FROM pack",
+    [USED_FIRST] = "SELECT used FROM range WHERE keep = 0 ORDER BY used LIMIT 1",
+    [BYTES_GONE] = "SELECT coalesce(sum(bytes), 0) FROM gone WHERE box = ?1",
     [UNKEEP] = "UPDATE range SET keep = 0 WHERE keep = 1 AND pack IN (SELECT id FROM pack WHERE box = ?1)",
     [KNOWN_ADD] = "INSERT OR REPLACE INTO known(box, hash, value) VALUES(?1, ?2, ?3)",
     [KNOWN_FIND] = "SELECT value FROM known WHERE box = ?1 AND hash = ?2",
@@ -151,6 +162,8 @@ static int set_up(struct catalog *c, const char *path, struct error *e)
         r = create_tables(c, e);
     else if (r == 0 && version != SCHEMA_VERSION)
         r = error_say(e, ERROR_DAMAGED, -EBADMSG, "cache catalog: of version %d", version);
+    if (r == 0)
+        r = run_text(c, gone_schema, e);
     return r < 0 ? r : prepare_all(c, e);
 }
 
@@ -369,15 +382,34 @@ int catalog_oldest(struct catalog *c, struct catalog_range *ret, size_t room, si
     return 0;
 }
 
-int catalog_bytes(struct catalog *c, const char *box, uint64_t *ret, struct error *e)
+static int count_bytes(struct catalog *c, enum statement which, const char *box, uint64_t *ret, struct error *e)
 {
-    _cleanup_reset_ sqlite3_stmt *s = c->statements[box ? BYTES_BOX : BYTES_ALL];
+    _cleanup_reset_ sqlite3_stmt *s = c->statements[which];
     if (box)
         bind_box(s, box);
     int r = row(c, s, "count bytes", e);
     if (r == 0)
         *ret = (uint64_t)sqlite3_column_int64(s, 0);
     return r;
+}
+
+int catalog_bytes(struct catalog *c, const char *box, uint64_t *ret, struct error *e)
+{
+    return count_bytes(c, box ? BYTES_BOX : BYTES_ALL, box, ret, e);
+}
+
+int catalog_used_first(struct catalog *c, int64_t *ret, struct error *e)
+{
+    _cleanup_reset_ sqlite3_stmt *s = c->statements[USED_FIRST];
+    int r = row(c, s, "find the oldest", e);
+    if (r == 0)
+        *ret = sqlite3_column_int64(s, 0);
+    return r;
+}
+
+int catalog_gone(struct catalog *c, const char *box, uint64_t *ret, struct error *e)
+{
+    return count_bytes(c, BYTES_GONE, box, ret, e);
 }
 
 int catalog_unkeep(struct catalog *c, const char *box, struct error *e)

@@ -51,6 +51,10 @@ int catalog_remove(struct catalog *c, const struct catalog_range *r, struct cata
 /* The ranges of all boxes that may go, least recently used first; at most room. */
 int catalog_oldest(struct catalog *c, struct catalog_range *ret, size_t room, size_t *ret_count, struct error *e);
 int catalog_bytes(struct catalog *c, const char *box, uint64_t *ret, struct error *e); /* box NULL: of all */
+/* When what would go next was last used. -ENOENT: nothing may go. */
+int catalog_used_first(struct catalog *c, int64_t *ret, struct error *e);
+/* Bytes of this box that ever were here and went: while it stays as it is nothing has gone. */
+int catalog_gone(struct catalog *c, const char *box, uint64_t *ret, struct error *e);
 int catalog_unkeep(struct catalog *c, const char *box, struct error *e);
 
 int catalog_known_add(struct catalog *c, const char *box, const struct known_extent *x, struct error *e);

@@ -208,10 +208,16 @@ static int warm(struct source *source, const struct locator *l, size_t count, en
     return n > 0 ? source_warm(s->below, absent, n, urgency, e) : 0;
 }
 
+static bool opens(struct source *source, const struct locator *l, enum frame_kind kind)
+{
+    struct snapshot_source *s = (struct snapshot_source *)source;
+    return (kind == FRAME_PAGE && find_inlined(s, l)) || source_opens(s->below, l, kind);
+}
+
 int snapshot_source_new(const struct snapshot *s, struct source *below, struct snapshot_source **ret, struct error *e)
 {
     struct snapshot_source *n = mem_new(1, sizeof(*n));
-    n->source = (struct source){ .get = get, .warm = warm };
+    n->source = (struct source){ .get = get, .warm = warm, .opens = opens };
     n->snapshot = s;
     n->below = below;
     *ret = n;

@@ -14,6 +14,8 @@
  *
  * warm asks for many frames at once, near ones merged to one ranged GET, and returns when all are in the local cache;
  * frames already there cost nothing. It decodes nothing.
+ *
+ * opens tells whether a frame is in the local cache and is what it should be; one that is not is forgotten there.
  */
 
 #include "index/base/error.h"
@@ -37,6 +39,7 @@ enum source_urgency { SOURCE_DEMAND, SOURCE_BACKGROUND };
 struct source {
     int (*get)(struct source *s, const struct locator *l, enum frame_kind kind, struct frame **ret, struct error *e);
     int (*warm)(struct source *s, const struct locator *l, size_t count, enum source_urgency urgency, struct error *e);
+    bool (*opens)(struct source *s, const struct locator *l, enum frame_kind kind); /* NULL: all do */
 };
 
 static inline int source_get(struct source *s, const struct locator *l, enum frame_kind kind, struct frame **ret,
@@ -49,6 +52,11 @@ static inline int source_warm(struct source *s, const struct locator *l, size_t 
                               struct error *e)
 {
     return s->warm(s, l, count, urgency, e);
+}
+
+static inline bool source_opens(struct source *s, const struct locator *l, enum frame_kind kind)
+{
+    return !s->opens || s->opens(s, l, kind);
 }
 
 /*

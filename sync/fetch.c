@@ -231,10 +231,17 @@ static int warm(struct source *s, const struct locator *l, size_t count, enum so
     return r < 0 ? r : bad;
 }
 
+static bool opens(struct source *s, const struct locator *l, enum frame_kind kind)
+{
+    struct frame *frame = from_cache(&((struct fetch *)s)->carrier, l, kind);
+    frame_drop(frame);
+    return frame;
+}
+
 int fetch_new(const struct fetch_config *c, struct fetch **ret, struct error *e)
 {
     struct fetch *f = mem_new(1, sizeof(*f));
-    f->source = (struct source){ .get = get, .warm = warm };
+    f->source = (struct source){ .get = get, .warm = warm, .opens = opens };
     f->timeout_s = c->timeout_s;
     f->carrier = (struct carrier){
         .store = c->store,
