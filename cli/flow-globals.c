@@ -38,7 +38,7 @@ static int read_head(struct stack *s, struct lease *l, bool accept_rollback, str
     if (r == -ENOENT)
         return 0;
     if (r == -ESTALE && strstr(why.hint, "--accept-rollback"))
-        error_hint(&why, "if the store was restored from a copy on purpose: globals with --accept-rollback");
+        error_hint(&why, "if the store was restored from a copy on purpose: `ag-box globals` with --accept-rollback");
     if (r < 0 && e)
         *e = why;
     return r;

@@ -316,3 +316,19 @@ expect_file "$B/.claude/skills/one/SKILL.md" longer
 mv "$WORK/away" "$WORK/disk"
 expect_exit 0 on a ag-box globals auto
 expect_output "nothing has changed"
+
+# What cannot be kept is not replaced; nor is it said to be kept.
+full="$WORK/node/b/state/globals/kept"
+rm -rf "$full"
+mkdir "$full"
+on b mount -t tmpfs -o size=64k none "$full"
+head -c 1000000 /dev/urandom >"$B/.claude/settings.json"
+cp "$B/.claude/settings.json" "$WORK/mine"
+expect_exit 1 on b ag-box globals pull
+expect_error "No space left on device"
+grep -q "is kept in" "$WORK/error" && fail "what was not kept is said to be"
+[ -z "$(on b find "$full" -mindepth 1)" ] || fail "something of it is left"
+cmp "$B/.claude/settings.json" "$WORK/mine"
+on b umount "$full"
+expect_exit 0 on b ag-box globals pull
+expect_file "$B/.claude/settings.json" newest
