@@ -8,6 +8,7 @@
 #include "index/base/remove.h"
 #include "index/copy.h"
 #include "index/excluded.h"
+#include "index/key.h"
 #include "index/names.h"
 
 #include <dirent.h>
@@ -29,7 +30,7 @@ enum spot_kind { SPOT_NOTHING, SPOT_FILE, SPOT_DIRECTORY, SPOT_LINK, SPOT_OTHER 
 
 struct spot { /* one name of a directory */
     int dir;  /* -1: there is no such directory */
-    const char *name;
+    char name[NAME_LEN_MAX + 1];
     enum spot_kind kind;
     struct attributes a;
 };
@@ -56,12 +57,16 @@ static enum spot_kind kind_of(const struct attributes *a)
                                               : SPOT_OTHER;
 }
 
-/* path must stay as long as the spot is used. What is not there is no error. */
+/* What is not there is no error. */
 static int look(int root, const char *path, struct spot *ret, struct error *e)
 {
     struct error why = { 0 };
     spot_release(ret);
-    int r = root < 0 ? -ENOENT : reach_parent(root, path, &ret->dir, &ret->name);
+    const char *name = "";
+    int r = root < 0 ? -ENOENT : reach_parent(root, path, &ret->dir, &name);
+    if (strlen(name) > NAME_LEN_MAX)
+        return error_say(e, ERROR_FAILED, -ENAMETOOLONG, "a name of %zu bytes", strlen(name));
+    strcpy(ret->name, name);
     if (r == -ELOOP) {
         error_say(e, ERROR_FAILED, r, "%s: a directory above it is a symbolic link", path);
         return error_hint(e, "links are not followed here: put a directory in its place"), r;
