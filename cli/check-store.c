@@ -2,6 +2,7 @@
 #include "cli/check.h"
 
 #include "cli/interrupt.h"
+#include "cli/stack.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
@@ -42,9 +43,9 @@ void check_store(struct checking *c, struct check_answer *a)
     struct error e = { 0 };
     struct keys keys = { 0 };
     int r = reach(c, &e);
-    if (r == -ENOENT)
-        check_fail(a, "ag-box init, once, on one node", "%s is not initialised", c->store->description);
-    else if (r < 0)
+    if (c->store && r < 0)
+        stack_no_config(c->config, r, &e);
+    if (r < 0)
         check_error(a, "look at the network, and at BOX_STORE and BOX_S3_ENDPOINT in the env file", &e);
     else if (keys_open(c->store, c->config->password, -1, &keys, &e) < 0)
         check_error(a, "the password is BOX_PASSWORD in the env file", &e);

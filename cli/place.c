@@ -3,6 +3,7 @@
 
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "index/hash.h"
 
 #include <string.h>
 
@@ -31,4 +32,14 @@ char *place_aside(const char *path, const char *id)
 {
     const char *slash = strrchr(path, '/');
     return mem_printf("%.*s/.%.200s.agbox-%s", (int)(slash - path), path, slash + 1, id);
+}
+
+char *place_keys(const struct config *c)
+{
+    static const struct hash_key key = { { 0 } };
+    struct hash h;
+    char text[17];
+    hash_bytes(&key, c->store, strlen(c->store), &h);
+    text_hex(text, h.b, 8);
+    return mem_printf("%s/keys/%s", c->state_dir, text);
 }

@@ -11,6 +11,7 @@
  *                              /access                       first touches of the running session
  *                              /flake                        tools that nix has made (cli/flake)
  *     $AGBOX_STATE_DIR/globals/...                           of TEXT_GLOBALS: see cli/globals.h
+ *     $AGBOX_STATE_DIR/keys/HASH/config, key                of the store: its config as last seen, the unwrapped key
  *     $AGBOX_RUN_DIR/NAME/lower, tree, socket                mounts of the lower and the overlay, the daemon's socket
  *                        /touched                            what this session touched first (fusefs/touches)
  */
@@ -23,3 +24,5 @@ char *place_run(const struct config *c, const char *name);
 char *place_in_run(const struct config *c, const char *name, const char *what);
 /* PARENT/.NAME.agbox-<id> of a project's path, NAME cut to what a name may have (rules T2, T3). */
 char *place_aside(const char *path, const char *id);
+/* One directory a store, so that a changed BOX_STORE does not meet another store's key. */
+char *place_keys(const struct config *c);

@@ -44,15 +44,9 @@ int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct er
     return node_open(s->state_dir, c->node, NULL, &s->node, e);
 }
 
-/* One directory a store, so that a changed BOX_STORE does not meet another store's key. */
 static int open_key_directory(struct stack *s, struct error *e)
 {
-    static const struct hash_key key = { { 0 } };
-    struct hash h;
-    char text[17];
-    hash_bytes(&key, s->config->store, strlen(s->config->store), &h);
-    text_hex(text, h.b, 8);
-    _cleanup_free_ char *path = mem_printf("%s/keys/%s", s->config->state_dir, text);
+    _cleanup_free_ char *path = place_keys(s->config);
     int r = fd_make_directories(path, 0700, e);
     if (r < 0)
         return r;
@@ -60,11 +54,43 @@ static int open_key_directory(struct stack *s, struct error *e)
     return fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path) : fd;
 }
 
-static int open_cached(struct stack *s, int dir)
+bool stack_knows_store(const struct config *c)
 {
-    _cleanup_(buf_release) struct buf config = { 0 };
-    int r = fd_read_file(dir, KEYS_OBJECT, KEYS_OBJECT_MAX, &config, NULL);
-    return r < 0 ? r : keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, NULL);
+    _cleanup_free_ char *path = place_keys(c);
+    _cleanup_free_ char *config = mem_printf("%s/" KEYS_OBJECT, path);
+    return access(config, F_OK) == 0;
+}
+
+int stack_no_config(const struct config *c, int r, struct error *e)
+{
+    bool known = stack_knows_store(c);
+    if (r == -ENOENT && known) {
+        error_say(e, ERROR_DAMAGED, r, "%s was opened here before, and its config is gone", c->store);
+        return error_hint(e, STACK_RECOVERY), r;
+    }
+    if (r == -ENOENT) {
+        error_say(e, ERROR_USAGE, r, "%s is not initialised", c->store);
+        return error_hint(e, "ag-box init creates it, once, on one node"), r;
+    }
+    if (r == -EHOSTUNREACH && !known && strncmp(c->store, "file://", 7) == 0)
+        error_hint(e, "mount what holds the store, or make a new one with `ag-box init`");
+    return r;
+}
+
+static int open_cached(struct stack *s, struct bytes config, int dir)
+{
+    return keys_open_bytes(config, s->config->password, dir, &s->keys, NULL);
+}
+
+/* Whoever has work here needs the key that is kept: not another store's, however it came where ours was. */
+static int refuse_other(struct stack *s, struct bytes known, struct bytes config, struct error *e)
+{
+    if (known.len == 0 || keys_same_store(known, config))
+        return 0;
+    _cleanup_free_ char *dir = place_keys(s->config);
+    error_say(e, ERROR_DAMAGED, -EEXIST, "%s is another store than the one that was opened here before",
+              s->store->description);
+    return error_hint(e, "mount what holds the old one; if it is gone for good, delete %s to use this one", dir);
 }
 
 static int unlock(struct stack *s, struct error *e)
@@ -72,23 +98,22 @@ static int unlock(struct stack *s, struct error *e)
     _cleanup_close_ int dir = open_key_directory(s, e);
     if (dir < 0)
         return dir;
-    if (!s->asks_config && open_cached(s, dir) == 0)
+    _cleanup_(buf_release) struct buf known = { 0 }, config = { 0 };
+    bool cached = fd_read_file(dir, KEYS_OBJECT, KEYS_OBJECT_MAX, &known, NULL) >= 0;
+    if (cached && !s->asks_config && open_cached(s, buf_bytes(&known), dir) == 0)
         return 0;
 
-    _cleanup_(buf_release) struct buf config = { 0 };
     struct error why = { 0 };
     int r = store_get(s->store, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, &config, NULL, &why);
-    if (r < 0 && s->asks_config && why.kind == ERROR_STORE && open_cached(s, dir) == 0)
+    if (r < 0 && cached && s->asks_config && why.kind == ERROR_STORE && open_cached(s, buf_bytes(&known), dir) == 0)
         return 0; /* whatever comes next says that the store cannot be reached */
-    if (r == -ENOENT) {
-        error_say(e, ERROR_USAGE, -ENOENT, "%s is not initialised", s->store->description);
-        return error_hint(e, "ag-box init creates it");
-    }
     if (r < 0) {
         *e = why;
-        return r;
+        return stack_no_config(s->config, r, e);
     }
-    r = keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, e);
+    r = refuse_other(s, buf_bytes(&known), buf_bytes(&config), e);
+    if (r == 0)
+        r = keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, e);
     return r < 0 ? r : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
 }
 

@@ -52,8 +52,16 @@ void stack_use(struct stack *s, const struct config *c, struct ui *ui);
 int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct error *e);
 int stack_connect(struct stack *s, struct error *e); /* the store alone; sends nothing */
 /* Store and keys. A copy of config and the unwrapped key are kept on this node (rule F5); config is fetched only if
- * they do not open with the password. */
+ * they do not open with the password. -EEXIST ERROR_DAMAGED: it is another store than the one that they are of. */
 int stack_store(struct stack *s, struct error *e);
+/* Has this node opened the store that is configured? Then nothing here is to advise making it, nor to make it. */
+bool stack_knows_store(const struct config *c);
+/* When config could not be fetched, as r says: -ENOENT is ERROR_DAMAGED where the store is known, else ERROR_USAGE; what
+ * to do about it. Returns r. */
+int stack_no_config(const struct config *c, int r, struct error *e);
+#define STACK_RECOVERY                                                                                                 \
+    "mount or configure the right store; if its config is lost, `ag-box key recover` makes it anew from what "         \
+    "`ag-box key export` printed"
 /*
  * The box's directory, its `command` lock (waits 10 s for another command, then ERROR_BUSY) and its journal. create:
  * makes them; otherwise a box unknown here leaves journal NULL and the record BOX_NONE, and may be made by a second

@@ -129,13 +129,21 @@ int keys_open_bytes(struct bytes config, const char *password, int cache_dir, st
     return 0;
 }
 
+bool keys_same_store(struct bytes a, struct bytes b)
+{
+    _cleanup_(slots_release) struct slots x = { 0 }, y = { 0 };
+    if (slots_decode(a, &x, NULL) < 0 || slots_decode(b, &y, NULL) < 0)
+        return true;
+    return memcmp(x.store_id, y.store_id, sizeof(x.store_id)) == 0;
+}
+
 static int get_config(struct store *s, struct buf *ret, struct store_info *ret_info, struct error *e)
 {
     struct error why = { 0 };
     int r = store_get(s, KEYS_OBJECT, 0, 0, KEYS_OBJECT_MAX, ret, ret_info, &why);
     if (r == -ENOENT) {
         error_say(e, ERROR_USAGE, r, "the store is not initialised: %s", why.text);
-        error_hint(e, "run: ag-box init");
+        error_hint(e, "`ag-box key recover` makes it anew from what `ag-box key export` printed");
     } else if (r < 0 && e) {
         *e = why;
     }

@@ -44,6 +44,9 @@ int keys_open(struct store *s, const char *password, int cache_dir, struct keys 
 /* As keys_open, from config bytes that the caller has fetched already (mount's round trips). */
 int keys_open_bytes(struct bytes config, const char *password, int cache_dir, struct keys *ret, struct error *e);
 
+/* Two configs, of one store? What cannot be read is not held to be another's. */
+bool keys_same_store(struct bytes a, struct bytes b);
+
 /*
  * Slot changes rewrite config by If-Match; -ESTALE ERROR_FAILED: someone else changed it meanwhile. password proves the
  * right to do it; the last slot stays (-EBUSY ERROR_USAGE). keys_change replaces the slot that password opens.

@@ -44,7 +44,7 @@ int place_open(const char *path, struct place *ret, struct error *e)
         p.ours = openat(p.root, PLACE_OURS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (p.ours < 0 && errno == ENOENT) {
         error_say(e, ERROR_STORE, -EHOSTUNREACH, "%s is not a store: not mounted?", path);
-        error_hint(e, "mount what holds the store, or make a new one with `ag-box init`");
+        error_hint(e, "mount what holds the store");
         return -EHOSTUNREACH;
     }
     if (p.ours < 0)
