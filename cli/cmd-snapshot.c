@@ -50,14 +50,17 @@ static int snapshot_active(void *arg, const char *name, struct error *e)
     int r = stack_peek(&look, name, &why);
     enum box_state state = look.record.state;
     stack_close(&look);
-    if (r == 0 && state != BOX_MOUNTED && state != BOX_FULL_HELD && state != BOX_FENCED) {
+    bool parking = state == BOX_PARKING || state == BOX_MOVING;
+    if (r == 0 && state != BOX_MOUNTED && state != BOX_FULL_HELD && state != BOX_FENCED && !parking) {
         if (state == BOX_NONE || state == BOX_MOVED_ASIDE)
             sweep_parked(a->context, name);
         return 0;
     }
-    a->active++;
     if (r == 0)
         r = snapshot_one(a->context, name, &why);
+    if (parking && (r == 0 || why.code == -EWOULDBLOCK))
+        return 0; /* it has ended meanwhile, or goes on */
+    a->active++;
     json_array_append_new(a->boxes, json_pack("{s:s,s:b}", "name", name, "ok", r == 0));
     if (r == 0)
         return 0;

@@ -207,6 +207,15 @@ static int send_ahead(struct stack *s, struct error *e)
     return r;
 }
 
+/* Nothing of a box is stopped for a store that is away: what is here goes on (rule L5). */
+static int ask_store(struct stack *s, struct error *e)
+{
+    struct lease l;
+    flow_lease(s, &l);
+    _cleanup_(head_releasep) struct head head = { 0 };
+    return lease_read(&l, false, &head, e);
+}
+
 /* The tree could not be made still: as it was before. Not while an earlier park may still land: then all stays stopped.
  */
 static void call_off(struct stack *s, bool box_ran)
@@ -230,6 +239,8 @@ static int make_still(struct stack *s, struct error *e)
     int r = mounts_reach(s, e);
     if (r == 0 && box_ran)
         r = refuse_others(s, e);
+    if (r == 0 && box_ran)
+        r = ask_store(s, e);
     if (r == 0 && box_ran)
         r = send_ahead(s, e);
     if (r == 0 && !s->record.full && s->record.state != BOX_PARKING)

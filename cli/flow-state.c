@@ -423,6 +423,14 @@ static int renew_only(struct stack *s, struct error *e)
     return r;
 }
 
+/* Still and half sent: a snapshot would be the park's own, and whoever stopped it is not here. */
+static int refuse_unfinished(struct stack *s, struct error *e)
+{
+    error_say(e, ERROR_BUSY, -EBUSY, "the park of %s has not ended: what is new here is in no snapshot yet", s->name);
+    return error_hint(e, "nothing is lost: `ag-box park %s` goes on, `ag-box up %s` calls the park off", s->name,
+                      s->name);
+}
+
 int flow_snapshot(struct stack *s, struct error *e)
 {
     int r = flow_resolve(s, e);
@@ -451,9 +459,10 @@ int flow_snapshot(struct stack *s, struct error *e)
     case BOX_PREPARING:
     case BOX_FILLING:
         return renew_only(s, e);
-    case BOX_TRACKING:
     case BOX_PARKING:
     case BOX_MOVING:
+        return refuse_unfinished(s, e);
+    case BOX_TRACKING:
     case BOX_MOVED_ASIDE:
     case BOX_STATE_COUNT:
         break;
