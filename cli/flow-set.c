@@ -48,6 +48,26 @@ static int assign(struct meta *m, char *const *assignments, int count, bool up_h
     return 0;
 }
 
+/*
+ * A pin is its node's to take away: what .auth-secret it stands for lies in a stash there. Work here says that this
+ * node gave it: no other could have this box while it is pinned.
+ */
+static int refuse_pin(struct stack *s, const char *pin, char *const *assignments, int count, struct error *e)
+{
+    bool ours = s->record.state == BOX_MOUNTED || s->record.state == BOX_FULL_HELD;
+    if (!pin[0] || ours || strcmp(pin, s->config->node) == 0)
+        return 0;
+    for (int i = 0; i < count; i++) {
+        if (strncmp(assignments[i], "pin=", 4) != 0 || strcmp(assignments[i] + 4, pin) == 0)
+            continue;
+        error_say(e, ERROR_HELD, -EPERM, "box %s is pinned to %s, and only there the pin can be taken away", s->name,
+                  pin);
+        return error_hint(e, "`ag-box set %s pin=` on %s; if it has an .auth-secret, that is in the stash there",
+                          s->name, pin);
+    }
+    return 0;
+}
+
 /* Before the lease is taken: what no box takes needs none. */
 static int refuse_bad(char *const *assignments, int count, struct error *e)
 {
@@ -68,6 +88,8 @@ static int commit(struct stack *s, const struct snapshot_id *root, char *const *
     int r = snapshots_get(s->store, &s->seal, root, &n, e);
     if (r == 0)
         r = view_meta(&n, &meta, e);
+    if (r == 0)
+        r = refuse_pin(s, meta.pin, assignments, count, e);
     if (r == 0)
         r = assign(&meta, assignments, count, up_here, &changed, e);
     if (r == 0 && changed)
@@ -111,6 +133,8 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
     }
     if (r == 0)
         r = refuse_bad(assignments, count, e);
+    if (r == 0)
+        r = refuse_pin(s, head.pin, assignments, count, e);
     if (r == 0)
         memcpy(s->record.incarnation, head.incarnation, sizeof(head.incarnation));
     if (r == 0)

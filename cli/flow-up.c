@@ -47,7 +47,7 @@ static int check_head(void *arg, const struct head *h, struct error *e)
     const char *node = u->stack->config->node;
     if (h->pin[0] && strcmp(h->pin, node) != 0) {
         error_say(e, ERROR_HELD, -EPERM, "box %s is pinned to %s", h->box, h->pin);
-        return error_hint(e, "run it there, or `ag-box set %s pin=` on %s", h->box, h->pin);
+        return error_hint(e, "run it there, or unpin it there: `ag-box set %s pin=` on %s", h->box, h->pin);
     }
     int r = project_refuse_own(u->stack, h->path, e);
     if (r < 0)

@@ -12,6 +12,12 @@ on a ag-box track demo "$project"
 on a ag-box park demo
 expect_exit 3 on b ag-box up demo --force
 expect_error "pinned to a"
+expect_error "unpin it there"
+for pin in "" b; do
+    expect_refused 3 "pinned to a, and only there" b ag-box set demo memory_max=1G pin=$pin
+done
+on b ag-box set demo memory_max=1G pin=a # nothing else is a's alone
+expect_exit 3 on b ag-box up demo
 on a ag-box up demo
 expect_file "$project/conf/.auth-secret" "only on a"
 expect_file "$project/other-name" "only on a"
@@ -22,3 +28,17 @@ expect_missing "$WORK/restored/other-name"
 on a ag-box up demo
 expect_file "$project/conf/.auth-secret" "only on a"
 on a ag-box park demo
+
+# A pin is the pinned node's: it takes it away, and gives another one; a node that has work here can undo its own.
+on a ag-box set demo pin=
+on b ag-box up demo
+on b ag-box set demo pin=a
+on b ag-box set demo pin=
+on b ag-box set demo pin=a
+on b ag-box park demo
+expect_refused 3 "pinned to a" b ag-box set demo pin=
+on a ag-box up demo
+on a ag-box set demo pin=
+expect_file "$project/conf/.auth-secret" "only on a"
+on a ag-box park demo # sees the file again
+expect_exit 3 on b ag-box up demo
