@@ -85,6 +85,8 @@ static json_t *describe(struct stack *s)
     if (tools)
         ui_path_into(o, "tools", tools, strlen(tools));
     add_daemon(s, o);
+    if (b->state == BOX_FENCED) /* the daemon may not have asked since */
+        json_object_set_new(o, "lease", json_string("lost"));
     return o;
 }
 

@@ -134,7 +134,7 @@ static int find_listed(struct stack *s, const struct snapshot_id *id, struct for
 }
 
 /* Steps 5 and 6; the journal names the fork already. */
-static int verify_and_keep(struct forking *f, const struct fork *n, struct error *e)
+static int verify_and_keep(struct forking *f, const struct fork *n, bool is_new, struct error *e)
 {
     size_t removed = 0;
     struct stack *s = f->stack;
@@ -147,7 +147,7 @@ static int verify_and_keep(struct forking *f, const struct fork *n, struct error
         return r;
     char id[FORK_NAME_MAX + 8];
     snprintf(id, sizeof(id), "fork:%s-%llu", n->node, (unsigned long long)n->epoch);
-    ui_line(s->ui, "the work on %s here is kept as %s", s->name, id);
+    ui_line(s->ui, is_new ? "the work on %s here is kept as %s" : "nothing is new in %s here since %s", s->name, id);
     ui_field_text(s->ui, "fork", id);
     return 0;
 }
@@ -163,7 +163,7 @@ static int publish(struct forking *f, const struct snapshot_id *id, const struct
     if (r == 0)
         r = fork_put(s->store, &s->seal, &n, e);
     if (r == 0)
-        r = verify_and_keep(f, &n, e);
+        r = verify_and_keep(f, &n, true, e);
     if (r < 0 && f->missing.avoid_count)
         fork_remove(s->store, s->name, n.name, NULL); /* nobody could use it */
     return r;
@@ -186,7 +186,7 @@ static int keep_unchanged(struct forking *f, struct error *e)
     int r = find_listed(f->stack, &f->before.snapshot.id, &listed, &there, e);
     if (r < 0)
         return r;
-    return there ? verify_and_keep(f, &listed, e) : publish_again(f, e);
+    return there ? verify_and_keep(f, &listed, false, e) : publish_again(f, e);
 }
 
 /* Our hold may have gone with the lease, and what it kept: work is never blocked (rule L5). */

@@ -319,24 +319,37 @@ static int park_mine(struct stack *s, struct error *e)
     return r < 0 ? r : flow_park_held(s, e);
 }
 
+/* The work became a fork, live (goes_on) or for good: 3, as it is in no snapshot of the box. */
+static int say_lost(const struct stack *s, bool kept, bool goes_on, struct error *e)
+{
+    error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost; %s%s", s->name,
+              kept ? "the work here is kept as a fork" : "nothing had been changed here",
+              goes_on ? ", and goes on" : "");
+    if (kept)
+        error_hint(e, "ag-box ls --snapshots %s lists it; restore it, or make it the line with up --from", s->name);
+    else if (goes_on)
+        error_hint(e, "ag-box park %s lets go of it here", s->name);
+    return -ESTALE;
+}
+
 /* Parked, but as a fork: said also by the command that goes on with the cleaning. */
 static int clean_fork(struct stack *s, struct error *e)
 {
     bool kept = !snapshot_id_none(&s->record.fork);
     int r = flow_clean(s, e);
-    if (r < 0)
-        return r;
-    if (!kept)
-        return error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost; nothing had been changed here", s->name);
-    error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost; the work here is kept as a fork", s->name);
-    error_hint(e, "ag-box ls --snapshots %s lists it; restore it, or make it the line with up --from", s->name);
-    return -ESTALE;
+    return r < 0 ? r : say_lost(s, kept, false, e);
 }
 
 static int park_fenced(struct stack *s, struct error *e)
 {
     int r = flow_fork(s, true, e);
     return r < 0 ? r : clean_fork(s, e);
+}
+
+static int snapshot_fenced(struct stack *s, struct error *e)
+{
+    int r = flow_fork(s, false, e);
+    return r < 0 ? r : say_lost(s, !snapshot_id_none(&s->record.fork), true, e);
 }
 
 static int give_up_acquired(struct stack *s, struct error *e)
@@ -405,7 +418,7 @@ static int snapshot_mine(struct stack *s, struct error *e)
         return r;
     r = verify_lease(s, e);
     if (r == 0 && s->record.state == BOX_FENCED)
-        return flow_fork(s, false, e);
+        return snapshot_fenced(s, e);
     if (r == 0 && gone)
         r = hold_again(s, e);
     return r < 0 ? r : flow_snapshot_held(s, e);
@@ -444,11 +457,11 @@ int flow_snapshot(struct stack *s, struct error *e)
             r = remount(s, e);
         if (r < 0)
             return r;
-        return s->record.state == BOX_FENCED ? flow_fork(s, false, e) : snapshot_mine(s, e);
+        return s->record.state == BOX_FENCED ? snapshot_fenced(s, e) : snapshot_mine(s, e);
     case BOX_FULL_HELD:
         return snapshot_mine(s, e);
     case BOX_FENCED:
-        return flow_fork(s, false, e);
+        return snapshot_fenced(s, e);
     case BOX_PARKED:
         return flow_clean(s, e);
     case BOX_NONE:

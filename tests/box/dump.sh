@@ -11,7 +11,7 @@ on a ag-box park demo
 on a ag-box up demo
 on a sh -c "echo more >'$project/more'"
 on b ag-box up --force demo
-on a ag-box snapshot demo # its lease is gone: this makes a fork
+expect_exit 3 on a ag-box snapshot demo # its lease is gone: this makes a fork
 
 dump() { # dump KEY-OR-FILE FILTER: what jq finds in it
     on a ag-box debug dump "$1" >"$WORK/dump"

@@ -22,7 +22,7 @@ lose() { # lose TEXT: a has unsent work, and learns that b has committed since
     on b ag-box up demo --force
     echo "after $1" | on b tee "$project/file" >/dev/null
     on b ag-box park demo
-    on a ag-box snapshot demo
+    expect_exit 3 on a ag-box snapshot demo
     expect_state a demo fenced
     echo "last of $1" | on a tee "$project/file" >/dev/null
 }

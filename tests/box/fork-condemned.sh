@@ -42,7 +42,7 @@ on a sh -c "echo 'once more' >'$project/file'"
 on b ag-box up demo --force
 on b sh -c "echo more >'$project/theirs'"
 on b ag-box park demo
-on a ag-box snapshot demo
+expect_exit 3 on a ag-box snapshot demo
 expect_state a demo fenced
 fork=$(on b ag-box ls --snapshots demo --json | jq -r '[.forks[].id | select(startswith("fork:a-4"))][0]')
 on b ag-box drop demo --yes --fork "$fork"

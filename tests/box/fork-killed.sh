@@ -43,7 +43,7 @@ one_fork() { # one_fork CONTENT
 for step in put-snap.after put-fork.before put-fork.after list-packs.after remove-fork.before; do
     for more in "" " and more"; do
         take_over "$step"
-        on a ag-box snapshot demo # fenced, with a fork: what comes now replaces it
+        expect_exit 3 on a ag-box snapshot demo # fenced, with a fork: what comes now replaces it
         echo "$step later" | on a tee "$project/file" >/dev/null
         one_of "3 137" on a env AGBOX_CRASH_AT=park:$step ag-box park demo
         [ -z "$more" ] || on a ag-box up demo
@@ -56,7 +56,7 @@ done
 take_over live
 expect_exit 137 on a env AGBOX_CRASH_AT=snapshot:put-fork.before ag-box snapshot demo
 [ -z "$(forks)" ] || fail "a fork was put"
-on a ag-box snapshot demo
+expect_exit 3 on a ag-box snapshot demo
 [ -n "$(forks)" ] || fail "the work is kept nowhere"
 for i in 1 2; do # and of work that went on after two that were not put
     echo "live $i" | on a tee "$project/file" >/dev/null

@@ -54,7 +54,7 @@ echo more | on a tee "$project/file" >/dev/null
 on b ag-box up demo --force
 echo theirs too | on b tee "$project/theirs" >/dev/null
 on b ag-box park demo
-on a ag-box snapshot demo
+expect_exit 3 on a ag-box snapshot demo
 echo "still more" | on a tee "$project/file" >/dev/null
 expect_exit 137 on a env AGBOX_CRASH_AT=park:remove-fork.before ag-box park demo
 [ "$(forks id | wc -l)" = 2 ] || fail "two forks were expected: $(forks id)"

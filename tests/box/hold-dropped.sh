@@ -31,7 +31,7 @@ prunes() {
 killed() { # COMMAND STEP: after work that is only here
     head -c 100000 /dev/urandom | tee "$WORK/mine" | on a tee "$project/mine" >/dev/null
     sleep 0.1 # so that the stat cache believes its times
-    [ "$1" = park ] || days a ag-box snapshot demo
+    [ "$1" = park ] || expect_exit 3 days a ag-box snapshot demo
     echo "$day" | on a tee "$project/more" >/dev/null
     expect_exit 137 days a env AGBOX_CRASH_AT="$1:$2" ag-box "$1" demo
 }

@@ -113,7 +113,7 @@ json 8 a park demo
 kill "$writer"; wait
 on a sh -c "echo z >'$project/late'"
 json 0 b up demo --force
-json 0 a snapshot demo
+json 3 a snapshot demo
 json 0 a ls
 json 0 a ls --snapshots demo
 json 3 a park demo

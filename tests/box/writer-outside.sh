@@ -33,7 +33,7 @@ on b ag-box up demo --force
 on b sh -c "echo theirs >'$project/theirs'"
 on b ag-box park demo
 echo work | on a tee "$project/work" >/dev/null
-on a ag-box snapshot demo
+expect_exit 3 on a ag-box snapshot demo
 expect_state a demo fenced
 on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go'; echo last >&9" &
 read -r <"$WORK/ready"
