@@ -171,7 +171,7 @@ static int commit(struct stack *s, const struct saved *saved, const struct meta 
 }
 
 /* P4 to P7; the tree is still. */
-static int save_and_commit(struct stack *s, struct stash_list *ret_left_out, struct error *e)
+static int save_and_commit(struct stack *s, uint64_t ahead, struct stash_list *ret_left_out, struct error *e)
 {
     _cleanup_(flow_saving_close) struct flow_saving f = { 0 };
     struct saved saved = { 0 };
@@ -180,6 +180,7 @@ static int save_and_commit(struct stack *s, struct stash_list *ret_left_out, str
     f.config.left_out = ret_left_out;
     if (r == 0)
         r = saving_run(s, &f.config, &saved, e);
+    saved.stats.sent_bytes += ahead;
     if (r == 0)
         r = commit(s, &saved, &f.meta, e);
     if (r == 0)
@@ -197,13 +198,13 @@ static int refuse_others(struct stack *s, struct error *e)
 }
 
 /* P1: what fills packs is sent while the box runs, so that it is stopped for the rest only. */
-static int send_ahead(struct stack *s, struct error *e)
+static int send_ahead(struct stack *s, uint64_t *ret_sent, struct error *e)
 {
     _cleanup_(flow_saving_close) struct flow_saving f = { 0 };
     int r = flow_saving_open(s, &f, e);
     f.config.live = true;
     if (r == 0 && saving_pending(s, &f.config) >= PACK_FULL)
-        r = saving_send(s, &f.config, e);
+        r = saving_send(s, &f.config, ret_sent, e);
     return r;
 }
 
@@ -232,8 +233,8 @@ static void call_off(struct stack *s, bool box_ran)
         ui_warn(s->ui, "%s", why.text);
 }
 
-/* P1 to P3. */
-static int make_still(struct stack *s, struct error *e)
+/* P1 to P3. *ret_sent: how much went ahead; else as it was. */
+static int make_still(struct stack *s, uint64_t *ret_sent, struct error *e)
 {
     bool box_ran = box_running(s) != 0;
     int r = mounts_reach(s, e);
@@ -242,7 +243,7 @@ static int make_still(struct stack *s, struct error *e)
     if (r == 0 && box_ran)
         r = ask_store(s, e);
     if (r == 0 && box_ran)
-        r = send_ahead(s, e);
+        r = send_ahead(s, ret_sent, e);
     if (r == 0 && !s->record.full && s->record.state != BOX_PARKING)
         r = flow_set_state(s, BOX_PARKING, e);
     if (r < 0)
@@ -257,11 +258,12 @@ int flow_park_held(struct stack *s, struct error *e)
 {
     s->record.fork = (struct snapshot_id){ 0 }; /* of a time when the lease was thought to be lost */
     struct stash_list left_out = { 0 };
+    uint64_t ahead = 0;
     int r = stack_content(s, e);
     if (r == 0)
-        r = make_still(s, e);
+        r = make_still(s, &ahead, e);
     if (r == 0)
-        r = save_and_commit(s, &left_out, e);
+        r = save_and_commit(s, ahead, &left_out, e);
     if (r == 0) /* a plain directory may have been written to since it was walked */
         r = flow_clean_known(s, s->record.full ? NULL : &left_out, e);
     stash_list_release(&left_out);

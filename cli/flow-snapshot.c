@@ -43,14 +43,16 @@ static int save(struct stack *s, struct lease *l, struct error *e)
     _cleanup_(flow_saving_close) struct flow_saving f = { 0 };
     _cleanup_(still_end) struct still still = STILL_NONE;
     struct saved saved = { 0 };
+    uint64_t ahead = 0;
     int r = flow_saving_open(s, &f, e);
     f.config.live = true;
     if (r == 0 && box_running(s)) {
         f.config.still = &still;
-        r = saving_send(s, &f.config, e);
+        r = saving_send(s, &f.config, &ahead, e);
     }
     if (r == 0)
         r = saving_run(s, &f.config, &saved, e);
+    saved.stats.sent_bytes += ahead;
     if (r == 0 && saved.changed)
         r = commit(s, l, &saved, &f.meta, e);
     if (r == 0)

@@ -328,12 +328,11 @@ static int walk(struct walking *w, const struct exclude *rules, struct walk_stat
     return r;
 }
 
-/* ret: NULL: content only. */
-static int save_walk(struct stack *s, const struct saving_config *c, const struct exclude *rules, struct saved *ret,
-                     struct error *e)
+static int save_walk(struct stack *s, const struct saving_config *c, const struct exclude *rules, bool content_only,
+                     struct saved *ret, struct error *e)
 {
     struct walking w = WALKING_NONE(s, c);
-    w.content_only = !ret;
+    w.content_only = content_only;
     struct walk_stats stats = { 0 };
     w.unsettled = json_array();
     w.expected = ui_shows_progress(s->ui) ? saving_pending(s, c) : 0;
@@ -347,7 +346,7 @@ static int save_walk(struct stack *s, const struct saving_config *c, const struc
         if (r == 0 && w.tidy)
             r = tidy_finish(w.tidy, e);
         if (r == 0)
-            r = ret ? finish(&w, &stats, ret, e) : save_content_end(w.save, e);
+            r = content_only ? save_content_end(w.save, &ret->stats, e) : finish(&w, &stats, ret, e);
         r = journal_stat_end(s->journal, r, e);
     }
     if (r == 0 && c->live)
@@ -364,26 +363,29 @@ static int save_walk(struct stack *s, const struct saving_config *c, const struc
     return r;
 }
 
-int saving_send(struct stack *s, const struct saving_config *c, struct error *e)
+static int save(struct stack *s, const struct saving_config *c, bool content_only, struct saved *ret, struct error *e)
 {
     struct exclude *rules;
+    *ret = (struct saved){ 0 };
     int r = saving_rules(c->meta, &rules, e);
-    if (r == 0)
-        r = save_walk(s, c, rules, NULL, e);
+    if (r < 0)
+        return r;
+    r = save_walk(s, c, rules, content_only, ret, e);
     exclude_free(rules);
     ui_progress_end(s->ui);
     return r;
 }
 
+int saving_send(struct stack *s, const struct saving_config *c, uint64_t *ret_sent, struct error *e)
+{
+    struct saved ahead;
+    int r = save(s, c, true, &ahead, e);
+    if (r == 0)
+        *ret_sent = ahead.stats.sent_bytes;
+    return r;
+}
+
 int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret, struct error *e)
 {
-    struct exclude *rules;
-    int r = saving_rules(c->meta, &rules, e);
-    if (r < 0)
-        return r;
-    *ret = (struct saved){ 0 };
-    r = save_walk(s, c, rules, ret, e);
-    exclude_free(rules);
-    ui_progress_end(s->ui);
-    return r;
+    return save(s, c, false, ret, e);
 }

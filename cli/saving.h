@@ -43,7 +43,7 @@ int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret
 /* About how many bytes it would read (cli/pending). */
 uint64_t saving_pending(struct stack *s, const struct saving_config *c);
 /* Content alone, ahead of a walk that counts: that one need not read it again, nor wait until it is sent (rule V1). */
-int saving_send(struct stack *s, const struct saving_config *c, struct error *e);
+int saving_send(struct stack *s, const struct saving_config *c, uint64_t *ret_sent, struct error *e);
 void saved_release(struct saved *s);
 
 /* The rules of meta for a walker; NULL in *ret is "no rules". */

@@ -471,16 +471,19 @@ static int finish(struct save *s, const struct save_end *end, struct snapshot *n
     return put_snapshot(s, n, e);
 }
 
-int save_content_end(struct save *s, struct error *e)
+int save_content_end(struct save *s, struct push_stats *ret_stats, struct error *e)
 {
     struct snapshot_pack *packs = NULL;
     size_t pack_count = 0;
-    struct push_stats stats;
+    struct push_stats stats = { 0 };
     int r = drain(s, true, e);
     if (r == 0 && s->sent)
         r = push_finish(s->push, &packs, &pack_count, &stats, e);
     free(packs);
-    return r < 0 ? error_prefix(e, "send what %s has new", s->config.push.seal.box), r : 0;
+    if (r < 0)
+        return error_prefix(e, "send what %s has new", s->config.push.seal.box), r;
+    *ret_stats = stats;
+    return 0;
 }
 
 int save_finish(struct save *s, const struct save_end *end, struct snapshot *ret, bool *ret_changed,

@@ -52,6 +52,6 @@ int save_change(void *save, const struct change *c, struct error *e);
 int save_finish(struct save *s, const struct save_end *end, struct snapshot *ret, bool *ret_changed,
                 struct push_stats *ret_stats, struct error *e);
 /* The end of one that is content_only: all of it is in the store. */
-int save_content_end(struct save *s, struct error *e);
+int save_content_end(struct save *s, struct push_stats *ret_stats, struct error *e);
 void save_free(struct save *s); /* NULL is fine */
 void save_freep(struct save **s);

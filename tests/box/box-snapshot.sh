@@ -56,4 +56,12 @@ on a ag-box snapshot --json demo >"$WORK/said" || fail "the snapshot failed"
 cat "$WORK/said"
 [ "$(json_field "$WORK/said" frozen_ms)" -le 10000 ] || fail "the box was still beyond the deadline"
 on a sh -c "while [ \"\$(cat '$project/last')\" = $was ]; do sleep 0.05; done" # it writes on
-on a ag-box park demo
+
+# What was sent counts as sent, also what went ahead while the box wrote on.
+for command in snapshot park; do
+    on a ag-box exec demo -- sh -c "head -c 24000000 /dev/urandom >'new-$command'"
+    on a ag-box $command --json demo >"$WORK/said"
+    cat "$WORK/said"
+    sent=$(json_field "$WORK/said" sent_bytes)
+    ((sent > 24000000 && sent < 30000000)) || fail "$command says that $sent bytes were sent"
+done

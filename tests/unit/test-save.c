@@ -96,6 +96,7 @@ static void save_it(struct area *a)
                              .unsettled = tell_unsettled,
                              .unsettled_arg = a,
                              .content_only = true };
+    struct push_stats stats;
     assert_int_equal(save_new(&c, &s, NULL), 0);
     assert_int_equal(attributes_stat(a->file, "", &now, NULL), 0);
     assert_int_equal(key_from_path((struct bytes){ (const uint8_t *)"project/file", 12 }, &key), 0);
@@ -106,7 +107,7 @@ static void save_it(struct area *a)
                           .device = now.device,
                           .inode = now.inode,
                           .settled = true };
-    if (save_change(s, &one, &e) < 0 || save_content_end(s, &e) < 0)
+    if (save_change(s, &one, &e) < 0 || save_content_end(s, &stats, &e) < 0)
         fail_msg("%s", e.text);
     save_free(s);
     buf_release(&key);
