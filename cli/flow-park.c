@@ -25,8 +25,12 @@
 static int refuse_writers(struct stack *s, const char *root, const char *below, const char *none, struct error *e)
 {
     struct stat st;
-    if (stat(root, &st) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "%s", root);
+    if (stat(root, &st) < 0) {
+        int r = error_set(e, ERROR_FAILED, -errno, "%s", root);
+        if (r == -ENOENT)
+            error_hint(e, SAVING_GONE);
+        return r;
+    }
     struct holder found[HOLDERS_SHOWN];
     size_t count = HOLDERS_SHOWN;
     int r = holders_find(st.st_dev, below, box_running(s), found, &count, e);

@@ -204,6 +204,8 @@ static int walk_full(struct walking *w, const struct exclude *rules, struct walk
     void *arg;
     _cleanup_free_ char *home_path = place_in_box(w->stack->config, w->stack->name, "home");
     int r = open_directory(w->config->project, &w->project, e);
+    if (r == -ENOENT)
+        error_hint(e, SAVING_GONE);
     if (r == 0)
         r = open_directory(home_path, &w->home, e);
     if (r < 0)

@@ -15,6 +15,8 @@
 #include "index/stash.h"
 #include "sync/save.h"
 
+#define SAVING_GONE "put the directory back, or make an empty one if its files are to go (snapshots keep them)"
+
 struct saving_config {
     bool live;           /* others may write meanwhile: "not one instant"; what never holds still is named (rule V1) */
     struct still *still; /* the box is held while the tree is walked, and it says how that went; NULL: not */

@@ -72,3 +72,14 @@ expect_state b demo full-held
 expect_file "$project/newer" newer
 on b ag-box park demo
 on b umount /dev/fuse
+
+# Somebody has moved the plain directory.
+on b ag-box up demo --full
+mv "$project" "$WORK/elsewhere"
+for command in snapshot park; do
+    expect_exit 1 on b ag-box "$command" demo
+    expect_error "hint: put the directory back"
+done
+expect_state b demo full-held
+mv "$WORK/elsewhere" "$project"
+on b ag-box park demo
