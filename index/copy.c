@@ -25,6 +25,8 @@ struct copy {
     size_t temporary;      /* length of the temporary's path, at's beginning */
     const char *final;     /* which becomes this */
     uint8_t *a, *b;        /* PIECE bytes each */
+    int (*check)(void *arg, struct error *e); /* NULL: nobody is asked */
+    void *arg;
 };
 
 struct copy *copy_new(int from, int to)
@@ -55,6 +57,17 @@ void copy_freep(struct copy **c)
     copy_free(*c);
 }
 
+void copy_ask(struct copy *c, int (*check)(void *arg, struct error *e), void *arg)
+{
+    c->check = check;
+    c->arg = arg;
+}
+
+static int go_on(const struct copy *c, struct error *e)
+{
+    return c && c->check ? c->check(c->arg, e) : 0;
+}
+
 static ssize_t read_piece(int fd, uint8_t *to, size_t len, off_t at)
 {
     for (;;) {
@@ -71,7 +84,9 @@ static int copy_run(struct copy *c, int from, int to, off_t at, off_t end, struc
         ssize_t n = read_piece(from, c->a, len, at);
         if (n <= 0)
             return error_set(e, ERROR_FAILED, n < 0 ? -errno : -EIO, "read");
-        int r = fd_pwrite_all(to, c->a, (size_t)n, (uint64_t)at, e);
+        int r = go_on(c, e);
+        if (r == 0)
+            r = fd_pwrite_all(to, c->a, (size_t)n, (uint64_t)at, e);
         if (r < 0)
             return r;
         at += n;
@@ -102,10 +117,23 @@ static int copy_data(struct copy *c, int from, int to, off_t size, struct error 
     return 0;
 }
 
-/* 1: both files hold the same bytes. */
-static int same_bytes(int x, int y, uint8_t *a, uint8_t *b, struct error *e)
+/* Where fd has data at or after at; its end: nowhere. */
+static off_t next_data(int fd, off_t at)
+{
+    off_t data = lseek(fd, at, SEEK_DATA);
+    return data >= 0 ? data : errno == ENXIO ? lseek(fd, 0, SEEK_END) : at;
+}
+
+/* 1: both files hold the same bytes. What is a hole in both is not read. c: NULL, or who is asked. */
+static int same_bytes(const struct copy *c, int x, int y, uint8_t *a, uint8_t *b, struct error *e)
 {
     for (off_t at = 0;;) {
+        off_t data = next_data(x, at), other = next_data(y, at);
+        data = data < other ? data : other;
+        at = data > at ? data : at;
+        int r = go_on(c, e);
+        if (r < 0)
+            return r;
         ssize_t n = read_piece(x, a, PIECE, at), m = read_piece(y, b, PIECE, at);
         if (n < 0 || m < 0)
             return error_set(e, ERROR_FAILED, -errno, "read again");
@@ -128,7 +156,7 @@ static int copy_file(struct copy *c, int from, const char *name, const struct en
         return error_set(e, ERROR_FAILED, -errno, "create");
     int r = copy_data(c, source, made, (off_t)n->size, e);
     if (r == 0)
-        r = same_bytes(source, made, c->a, c->b, e);
+        r = same_bytes(c, source, made, c->a, c->b, e);
     if (r == 0)
         return error_say(e, ERROR_FAILED, -EIO, "the copy is not what was copied");
     if (r > 0)
@@ -335,7 +363,7 @@ int copy_same_content(int a_directory, const char *a, int b_directory, const cha
     if (m < 0 || n < 0)
         return error_set(e, ERROR_FAILED, m < 0 ? m : n, "open");
     _cleanup_free_ uint8_t *room = mem_new(2, PIECE);
-    int r = same_bytes(m, n, room, room + PIECE, e);
+    int r = same_bytes(NULL, m, n, room, room + PIECE, e);
     if (r >= 0)
         *ret = r;
     return r < 0 ? r : 0;

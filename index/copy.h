@@ -23,6 +23,8 @@ struct copy;
 struct copy *copy_new(int from, int to);
 void copy_free(struct copy *c); /* NULL is fine */
 void copy_freep(struct copy **c);
+/* Asked between pieces of a file: negative ends the copy, with what it set. */
+void copy_ask(struct copy *c, int (*check)(void *arg, struct error *e), void *arg);
 
 /*
  * from and to are paths beneath the two roots. -EEXIST: something is at `to` (no error text is set). -ENOENT, -ENOTDIR,

@@ -136,6 +136,12 @@ static int holds(const struct spot *s, const struct spot *other, bool *ret, stru
     return compare ? copy_same_content(s->dir, s->name, other->dir, other->name, ret, e) : 0;
 }
 
+static int asked(void *arg, struct error *e)
+{
+    struct mirror *m = arg;
+    return m->config->check ? m->config->check(m->config->arg, m->stats, e) : 0;
+}
+
 static int put_aside(struct mirror *m, const struct spot *to, struct error *e)
 {
     const char *path = buf_string(&m->to), *name;
@@ -147,6 +153,7 @@ static int put_aside(struct mirror *m, const struct spot *to, struct error *e)
         return r;
     bool replaces = unlinkat(dir, name, 0) == 0; /* an earlier try's */
     _cleanup_(copy_freep) struct copy *c = copy_new(to->dir, dir);
+    copy_ask(c, asked, m);
     r = copy_entry(c, to->name, name, e);
     if (r == 0 && !replaces) {
         m->stats->kept++;
@@ -189,7 +196,7 @@ static int go_on(struct mirror *m, const struct attributes *a, struct error *e)
 {
     m->stats->entries++;
     m->stats->bytes += a->entry.type == ENTRY_FILE ? a->entry.size : 0;
-    return m->config->check ? m->config->check(m->config->arg, m->stats, e) : 0;
+    return asked(m, e);
 }
 
 /* --- one entry */
@@ -270,6 +277,7 @@ static int put(struct mirror *m, const struct spot *from, const struct spot *to,
     if (r < 0)
         return r;
     _cleanup_(copy_freep) struct copy *c = copy_new(from->dir, to->dir);
+    copy_ask(c, asked, m);
     r = copy_entry(c, from->name, MIRROR_TEMPORARY, e);
     if (is_other(from) || is_other(to))
         r = -EAGAIN;

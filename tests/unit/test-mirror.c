@@ -300,6 +300,39 @@ static void it_can_be_stopped_and_what_that_leaves_goes(void **state)
     assert_int_equal(stats.kept, 0);
 }
 
+static int stop_after(void *arg, const struct mirror_stats *so_far, struct error *e)
+{
+    unsigned *left = arg;
+    (void)so_far;
+    return (*left)-- == 0 ? error_say(e, ERROR_INTERRUPTED, -EINTR, "enough") : 0;
+}
+
+static void a_large_file_can_be_stopped_and_holes_cost_nothing(void **state)
+{
+    struct area *a = *state;
+    struct mirror_stats stats = { 0 };
+    unsigned left = 4; /* the entry, and some of its pieces */
+    struct mirror_config c = {
+        .from = a->from, .to = a->to, .last = -1, .kept = -1, .check = stop_after, .arg = &left
+    };
+    const off_t size = (off_t)1 << 40;
+    _cleanup_free_ char *data = mem_new(1, 1 << 20);
+    memset(data, 'x', 1 << 20);
+    int fd = openat(a->from, "large", O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0 && ftruncate(fd, size) == 0);
+    assert_int_equal(pwrite(fd, data, 1 << 20, size - (1 << 20)), 1 << 20);
+    close(fd);
+    assert_int_equal(mirror_run(&c, "large", "large", &stats, NULL), -EINTR);
+    expect_missing(a->to, "large");
+    expect_missing(a->to, ".agbox-new");
+    left = 1000; /* a hole is not gone through by pieces */
+    assert_int_equal(mirror_run(&c, "large", "large", &stats, NULL), 0);
+    struct stat st;
+    assert_int_equal(fstatat(a->to, "large", &st, 0), 0);
+    assert_int_equal(st.st_size, size);
+    assert_true(st.st_blocks * 512 < 4 << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(secrets_stay_where_they_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_are_replaced_and_never_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_can_be_stopped_and_what_that_leaves_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_large_file_can_be_stopped_and_holes_cost_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
