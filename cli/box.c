@@ -63,8 +63,7 @@ pid_t box_running(const struct stack *s)
     return keeper_find(run);
 }
 
-/* Of the newest snapshot known here. An error: nothing is in it. */
-static int read_meta(struct stack *s, struct meta *ret)
+int box_meta(struct stack *s, struct meta *ret)
 {
     _cleanup_(view_close) struct view committed = { 0 };
     struct error why = { 0 };
@@ -85,7 +84,7 @@ static uint64_t memory_max(const struct stack *s, const struct meta *m)
 void box_settings(struct stack *s, struct box_settings *ret)
 {
     struct meta meta;
-    read_meta(s, &meta);
+    box_meta(s, &meta);
     *ret = (struct box_settings){ .memory_max = memory_max(s, &meta), .nix = meta.nix };
     meta_release(&meta);
 }
@@ -129,7 +128,7 @@ int box_start(struct stack *s, struct error *e)
     r = fd_make_directories(run, 0700, e);
     crash_point("box-start.before");
     struct meta meta = { 0 };
-    if (r == 0 && read_meta(s, &meta) == 0)
+    if (r == 0 && box_meta(s, &meta) == 0)
         r = flake_make(s, &meta, e);
     struct unit u = { .kind = UNIT_BOX, .name = s->name, .memory_max = memory_max(s, &meta) };
     if (r == 0)

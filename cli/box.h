@@ -9,6 +9,7 @@
  */
 
 #include "cli/stack.h"
+#include "index/meta.h"
 
 #include <sys/types.h>
 
@@ -25,6 +26,8 @@ struct box_settings {
     bool nix;            /* its tools are to come from the flake (cli/flake) */
 };
 void box_settings(struct stack *s, struct box_settings *ret);
+/* The meta of the newest snapshot known here; an error leaves it empty. */
+int box_meta(struct stack *s, struct meta *ret);
 /* Runs already: 0. Needs the stack's record; -ENOENT ERROR_UNKNOWN, ERROR_HELD: there is no tree here to run in. With
  * the keys that are kept here (stack_store). */
 int box_start(struct stack *s, struct error *e);

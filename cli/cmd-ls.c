@@ -2,6 +2,7 @@
 #include "cli/box.h"
 #include "cli/boxes.h"
 #include "cli/commands.h"
+#include "cli/mounts.h"
 #include "cli/strays.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
@@ -29,7 +30,7 @@ static struct here look_here(struct cmd_context *c, const char *name)
     look.config = c->config;
     if (stack_peek(&look, name, NULL) < 0)
         return (struct here){ box_state_name(BOX_NONE), false };
-    return (struct here){ box_state_name(look.record.state), look.journal && box_running(&look) };
+    return (struct here){ mounts_state_name(&look), look.journal && box_running(&look) };
 }
 
 static json_t *describe_box(struct cmd_context *c, const struct store_box *b)

@@ -9,6 +9,7 @@
 #include "cli/project.h"
 #include "cli/unit.h"
 #include "cli/view.h"
+#include "cli/visit.h"
 #include "fusefs/control.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
@@ -31,16 +32,6 @@ static json_t *ask_daemon(struct stack *s)
     return answer;
 }
 
-/* Mounted by the journal, but nothing is mounted: a crash or reboot. */
-static const char *state_of(struct stack *s)
-{
-    enum mounts_state mounted = MOUNTS_SHOWN;
-    if (s->record.state == BOX_MOUNTED && mounts_look(s, &mounted, NULL) == 0 &&
-        (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY))
-        return "dirty-unmounted";
-    return box_state_name(s->record.state);
-}
-
 /* What the daemon says, or what is true without one. */
 static void add_daemon(struct stack *s, json_t *o)
 {
@@ -60,7 +51,8 @@ static json_t *describe(struct stack *s)
 {
     const struct box_record *b = &s->record;
     char id[SNAPSHOT_ID_TEXT];
-    json_t *o = json_pack("{s:s,s:s,s:b}", "name", s->name, "state", state_of(s), "in_doubt", box_record_in_doubt(b));
+    json_t *o =
+        json_pack("{s:s,s:s,s:b}", "name", s->name, "state", mounts_state_name(s), "in_doubt", box_record_in_doubt(b));
     if (b->path)
         ui_path_into(o, "path", b->path, strlen(b->path));
     if (!snapshot_id_none(&b->base)) {
@@ -115,12 +107,29 @@ static void add_pending(struct stack *s, json_t *o)
     json_object_set_new(o, "pending_bytes", json_integer((json_int_t)bytes));
 }
 
-static void add_settings(struct stack *s, json_t *o)
+/* Of the store's newest snapshot, if there is a newer one than is known here (NULL: not known). */
+static void add_settings(struct stack *s, const struct snapshot_id *root, json_t *o)
 {
-    struct box_settings settings;
-    box_settings(s, &settings);
-    json_object_set_new(o, "memory_max", json_integer((json_int_t)settings.memory_max));
-    json_object_set_new(o, "nix", json_boolean(settings.nix));
+    _cleanup_(snapshot_releasep) struct snapshot n = { 0 };
+    struct meta m = { 0 };
+    bool newer = root && memcmp(root, &s->record.committed, sizeof(*root)) != 0;
+    int r = newer ? snapshots_get(s->store, &s->seal, root, &n, NULL) : box_meta(s, &m);
+    if (newer)
+        r = r == 0 ? view_meta(&n, &m, NULL) : box_meta(s, &m);
+    if (r < 0)
+        m = (struct meta){ 0 };
+    json_t *exclude = json_array();
+    for (size_t i = 0; i < m.exclude_count; i++) {
+        _cleanup_(buf_release) struct buf rule = { 0 };
+        text_escape(&rule, m.exclude[i], strlen(m.exclude[i]));
+        json_array_append_new(exclude, json_string(buf_string(&rule)));
+    }
+    json_t *said = json_pack("{s:I,s:I,s:b,s:s,s:o}", "memory_max",
+                             (json_int_t)(m.memory_max ? m.memory_max : s->config->memory_max), "own_memory_max",
+                             (json_int_t)m.memory_max, "nix", m.nix, "pin", m.pin, "exclude", exclude);
+    json_object_update(o, said);
+    json_decref(said);
+    meta_release(&m);
 }
 
 /* The head as the store has it now; asked with a name only. */
@@ -128,6 +137,7 @@ static int describe_head(struct stack *s, json_t *o, struct error *e)
 {
     _cleanup_(head_releasep) struct head head = { 0 };
     int r = head_read(s->store, &s->seal, &head, e);
+    add_settings(s, r == 0 && head.state != HEAD_TOMBSTONE ? &head.root : NULL, o);
     if (r < 0)
         return r;
     char root[SNAPSHOT_ID_TEXT];
@@ -141,6 +151,25 @@ static int describe_head(struct stack *s, json_t *o, struct error *e)
     return 0;
 }
 
+/* What `set` has set; nothing where that is nothing, or not known. */
+static void print_settings(struct ui *ui, const json_t *o)
+{
+    const char *pin = json_string_value(json_object_get(o, "pin"));
+    uint64_t memory_max = (uint64_t)json_integer_value(json_object_get(o, "own_memory_max"));
+    if (pin && pin[0])
+        ui_line(ui, "  pin %s", pin);
+    if (memory_max) {
+        char size[16];
+        text_size(size, memory_max);
+        ui_line(ui, "  memory_max %s", size);
+    }
+    if (json_is_true(json_object_get(o, "nix")))
+        ui_line(ui, "  nix true");
+    size_t i;
+    const json_t *rule;
+    json_array_foreach(json_object_get(o, "exclude"), i, rule) ui_line(ui, "  exclude %s", json_string_value(rule));
+}
+
 static void print_box(struct ui *ui, const json_t *o)
 {
     const char *path = json_string_value(json_object_get(o, "path"));
@@ -150,9 +179,9 @@ static void print_box(struct ui *ui, const json_t *o)
     if (hydrated) {
         char cache[16];
         text_size(cache, (uint64_t)json_integer_value(json_object_get(o, "cache_bytes")));
-        ui_line(ui, "  lease %s, %.0f %% here, %s cached, %lld reads wait for the store",
+        ui_line(ui, "  lease %s, %.0f %% here, %s cached, %s waiting for the store",
                 json_string_value(json_object_get(o, "lease")), 100 * json_number_value(hydrated), cache,
-                (long long)json_integer_value(json_object_get(o, "waiting_reads")));
+                TEXT_COUNT((uint64_t)json_integer_value(json_object_get(o, "waiting_reads")), "read"));
         if (json_integer_value(json_object_get(o, "unreachable_s")) > 0)
             ui_line(ui, "  the store has not answered for %lld s",
                     (long long)json_integer_value(json_object_get(o, "unreachable_s")));
@@ -173,9 +202,11 @@ static void print_box(struct ui *ui, const json_t *o)
         text_size(size, (uint64_t)pending);
         ui_line(ui, "  %s written since the newest snapshot", size);
     }
+    print_settings(ui, o);
     if (json_object_get(o, "head"))
-        ui_line(ui, "  the store: %s by %s, epoch %lld, %lld s ago; snapshot %.8s",
+        ui_line(ui, "  the store: %s%s by %s, epoch %lld, %lld s ago; snapshot %.8s",
                 json_string_value(json_object_get(o, "lease_state")),
+                strcmp(json_string_value(json_object_get(o, "lease_state")), "free") == 0 ? ", last held" : "",
                 json_string_value(json_object_get(o, "lease_node")),
                 (long long)json_integer_value(json_object_get(o, "lease_epoch")),
                 (long long)json_integer_value(json_object_get(o, "lease_age_s")),
@@ -196,10 +227,8 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
     r = stack_store(&s, &why);
     if (r == 0) {
         add_pending(&s, o);
-        add_settings(&s, o);
-    }
-    if (r == 0)
         r = describe_head(&s, o, &why);
+    }
     if (r < 0 && (!s.journal || (r == -ENOENT && s.record.state == BOX_NONE))) {
         json_decref(o);
         *e = why;
@@ -220,7 +249,7 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
 
 struct all_boxes {
     struct cmd_context *context;
-    json_t *boxes;
+    json_t *boxes, *mounts;
 };
 
 static int add_box(void *arg, const char *name, struct error *e)
@@ -237,6 +266,18 @@ static int add_box(void *arg, const char *name, struct error *e)
     return 0;
 }
 
+static int add_mount(void *arg, const struct visit *v)
+{
+    struct all_boxes *all = arg;
+    char id[SNAPSHOT_ID_TEXT];
+    snapshot_id_text(&v->snapshot, id);
+    ui_line(all->context->ui, "%s: snapshot %.8s is mounted at %s", v->box, id, v->point);
+    json_t *o = json_pack("{s:s,s:s}", "name", v->box, "snapshot", id);
+    ui_path_into(o, "path", v->point, strlen(v->point));
+    json_array_append_new(all->mounts, o);
+    return 0;
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     if (c->argument_count == 1)
@@ -246,11 +287,14 @@ static int run(struct cmd_context *c, struct error *e)
     if (r < 0)
         return r;
     overview_print(c->config, c->ui);
-    struct all_boxes all = { .context = c, .boxes = json_array() };
+    struct all_boxes all = { .context = c, .boxes = json_array(), .mounts = json_array() };
     r = project_each_box(&s, add_box, &all, e);
     if (r == 0 && json_array_size(all.boxes) == 0)
         ui_line(c->ui, "no box is active here");
     ui_field(c->ui, "boxes", all.boxes);
+    if (r == 0)
+        r = visit_each_mounted(c->config, add_mount, &all, e);
+    ui_field(c->ui, "mounts", all.mounts);
     return r;
 }
 

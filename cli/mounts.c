@@ -202,6 +202,15 @@ void mounts_leave_point(const char *path)
         log_info("%s stays: %s", path, why.text);
 }
 
+const char *mounts_state_name(struct stack *s)
+{
+    enum mounts_state mounted = MOUNTS_SHOWN;
+    if (s->record.state == BOX_MOUNTED && mounts_look(s, &mounted, NULL) == 0 &&
+        (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY))
+        return "dirty-unmounted";
+    return box_state_name(s->record.state);
+}
+
 /* type: what must be mounted there; anything else is not ours to take away. */
 static int take_away(const char *path, const char *type, const char *source, bool detach, struct error *e)
 {

@@ -21,6 +21,8 @@ enum mounts_state {
 };
 
 int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e);
+/* The journal's state for people: mounted, of which nothing is, is dirty-unmounted (a crash or reboot). */
+const char *mounts_state_name(struct stack *s);
 /* A hint: mounts_up will soon be called for a lazy tree, and its daemon may start now, and connect. */
 void mounts_expect(struct stack *s);
 int mounts_up(struct stack *s, bool fresh, struct error *e); /* fresh: the upper is made now */
@@ -43,7 +45,8 @@ void mounts_tell_held(struct stack *s);
 /* A process whose mount namespace still shows the overlay on the record's upper layer (rule P8); 0: none. */
 int mounts_used(struct stack *s, pid_t *ret, struct error *e);
 
-/* The empty directory that keeps people out of path (mount_point_guard) goes, if it is still that; nothing else does. */
+/* The empty directory that keeps people out of path (mount_point_guard) goes, if it is still that; nothing else does.
+ */
 void mounts_leave_point(const char *path);
 
 /* Before a lease is asked for: may the tree be shown at path? -EBUSY, ERROR_BUSY with the reason. */

@@ -34,8 +34,7 @@ static void print_node(const struct config *c, struct ui *ui)
 struct counting {
     struct store *store;
     struct pool *pool;
-    unsigned boxes;
-    atomic_size_t snapshots;
+    atomic_size_t boxes, snapshots; /* boxes that were dropped have none */
 };
 
 struct counted {
@@ -50,6 +49,7 @@ static int count_one(void *arg, struct error *e)
     size_t count = 0;
     int r = snapshots_list(b->all->store, b->name, &ids, &count, e);
     b->all->snapshots += count;
+    b->all->boxes += count > 0;
     free(b);
     return r;
 }
@@ -62,7 +62,6 @@ static int add_name(void *arg, const char *name, struct error *e)
     struct counted *b = mem_new(1, sizeof(*b));
     b->all = all;
     snprintf(b->name, sizeof(b->name), "%s", name);
-    all->boxes++;
     return pool_run(all->pool, count_one, free, b, e);
 }
 
@@ -101,7 +100,7 @@ static void print_store(const struct config *c, struct ui *ui)
         ui_line(ui, "store: %s", why.text);
     ui_field(ui, "store_ok", json_boolean(r == 0));
     if (r == 0) {
-        ui_line(ui, "snapshots: %zu, of %u boxes", (size_t)all.snapshots, all.boxes);
+        ui_line(ui, "snapshots: %zu, of %s", (size_t)all.snapshots, TEXT_COUNT(all.boxes, "box"));
         ui_field_integer(ui, "snapshots", (int64_t)all.snapshots);
     } else
         ui_field_text(ui, "store_error", why.text);

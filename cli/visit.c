@@ -268,6 +268,29 @@ int visit_at(const struct config *c, const char *point, struct visit *ret, struc
     return 0;
 }
 
+struct telling {
+    const struct config *config;
+    int (*each)(void *arg, const struct visit *v);
+    void *arg;
+};
+
+static int tell_mounted(void *arg, const char *id, struct error *e)
+{
+    (void)e;
+    const struct telling *t = arg;
+    struct visit v = VISIT_NONE;
+    int r = visit_load(t->config, id, &v, NULL) == 0 && visit_mounted(&v) ? t->each(t->arg, &v) : 0;
+    visit_release(&v);
+    return r;
+}
+
+int visit_each_mounted(const struct config *c, int (*each)(void *arg, const struct visit *v), void *arg,
+                       struct error *e)
+{
+    struct telling t = { c, each, arg };
+    return each_visit(c, tell_mounted, &t, e);
+}
+
 static int sweep_one(void *arg, const char *id, struct error *e)
 {
     (void)e;

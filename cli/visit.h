@@ -58,6 +58,10 @@ void visit_source(const struct visit *v, char to[128]);
 /* Is it mounted, as far as this mount namespace shows? */
 bool visit_mounted(const struct visit *v);
 
+/* Calls each for every snapshot that `mount` shows here, in no order, until it returns other than 0. */
+int visit_each_mounted(const struct config *c, int (*each)(void *arg, const struct visit *v), void *arg,
+                       struct error *e);
+
 /* Ends what is left of visits of any box. What cannot be ended now stays for the next time. Needs the store. */
 void visit_sweep(struct stack *s);
 /* The holds of a box's visits, which are no strays (sync/hold): ask after the LIST of holds. *ret is malloc'd. */

@@ -121,7 +121,7 @@ void text_size(char to[16], uint64_t bytes)
 {
     static const char units[] = "KMGTPE";
     if (bytes < 1024) {
-        snprintf(to, 16, "%u", (unsigned)bytes);
+        snprintf(to, 16, "%uB", (unsigned)bytes);
         return;
     }
 
@@ -133,6 +133,15 @@ void text_size(char to[16], uint64_t bytes)
         unit++;
     }
     snprintf(to, 16, v < 9.95 ? "%.1f%c" : "%.0f%c", v, units[unit]);
+}
+
+const char *text_count(char to[64], uint64_t n, const char *noun)
+{
+    size_t len = strlen(noun);
+    char last = noun[len - 1];
+    const char *ending = n == 1 ? "" : last == 'y' ? "ies" : last == 'x' ? "es" : "s";
+    snprintf(to, 64, "%llu %.*s%s", (unsigned long long)n, (int)(n != 1 && last == 'y' ? len - 1 : len), noun, ending);
+    return to;
 }
 
 void text_duration(char to[16], uint64_t ms)

@@ -67,6 +67,16 @@ static void sizes_and_durations_take_one_unit(void **state)
     assert_int_equal(text_parse_duration("1w", &v), -EINVAL);
 }
 
+static void counts_have_their_number(void **state)
+{
+    assert_string_equal(TEXT_COUNT(1, "box"), "1 box");
+    assert_string_equal(TEXT_COUNT(0, "box"), "0 boxes");
+    assert_string_equal(TEXT_COUNT(1, "file"), "1 file");
+    assert_string_equal(TEXT_COUNT(2, "file"), "2 files");
+    assert_string_equal(TEXT_COUNT(1, "directory"), "1 directory");
+    assert_string_equal(TEXT_COUNT(18446744073709551615u, "directory"), "18446744073709551615 directories");
+}
+
 static void times_are_utc_and_rounded_down(void **state)
 {
     char text[32];
@@ -83,7 +93,7 @@ static void sizes_read_well(void **state)
     static const struct {
         uint64_t bytes;
         const char *text;
-    } cases[] = { { 0, "0" },          { 17, "17" },           { 1023, "1023" },     { 1024, "1.0K" },
+    } cases[] = { { 0, "0B" },         { 17, "17B" },          { 1023, "1023B" },    { 1024, "1.0K" },
                   { 1229, "1.2K" },    { 10189, "10K" },       { 1047552, "1023K" }, { 1048575, "1.0M" },
                   { 3565158, "3.4M" }, { 1ull << 30, "1.0G" }, { UINT64_MAX, "16E" } };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -196,6 +206,7 @@ int main(void)
         cmocka_unit_test(hex_goes_both_ways_and_refuses_anything_else),
         cmocka_unit_test(a_number_is_digits_and_within_its_bound),
         cmocka_unit_test(sizes_and_durations_take_one_unit),
+        cmocka_unit_test(counts_have_their_number),
         cmocka_unit_test(times_are_utc_and_rounded_down),
         cmocka_unit_test(sizes_read_well),
         cmocka_unit_test(durations_read_well),
