@@ -15,7 +15,7 @@
 
 #define FILE_MAX (64u * 1024)
 
-enum value_kind { VALUE_TEXT, VALUE_NAME, VALUE_SIZE, VALUE_SECONDS, VALUE_SWITCH, VALUE_ROLE };
+enum value_kind { VALUE_TEXT, VALUE_NAME, VALUE_STORE, VALUE_SIZE, VALUE_SECONDS, VALUE_TTL, VALUE_SWITCH, VALUE_ROLE };
 
 struct setting {
     const char *key;
@@ -26,7 +26,7 @@ struct setting {
 /* interface.md, "Environment and files". RESTIC_PASSWORD stands before BOX_PASSWORD, which wins. */
 static const struct setting settings[] = {
     { "BOX_NODE", VALUE_NAME, offsetof(struct config, node) },
-    { "BOX_STORE", VALUE_TEXT, offsetof(struct config, store) },
+    { "BOX_STORE", VALUE_STORE, offsetof(struct config, store) },
     { "RESTIC_PASSWORD", VALUE_TEXT, offsetof(struct config, password) },
     { "BOX_PASSWORD", VALUE_TEXT, offsetof(struct config, password) },
     { "BOX_S3_ENDPOINT", VALUE_TEXT, offsetof(struct config, endpoint) },
@@ -40,7 +40,7 @@ static const struct setting settings[] = {
     { "BOX_CACHE_MAX", VALUE_SIZE, offsetof(struct config, cache_max) },
     { "BOX_HYDRATE", VALUE_SWITCH, offsetof(struct config, hydrate) },
     { "BOX_FETCH_TIMEOUT", VALUE_SECONDS, offsetof(struct config, fetch_timeout_s) },
-    { "BOX_LEASE_TTL", VALUE_SECONDS, offsetof(struct config, lease_ttl_s) },
+    { "BOX_LEASE_TTL", VALUE_TTL, offsetof(struct config, lease_ttl_s) },
 };
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
@@ -67,6 +67,24 @@ static int parse_switch(const char *value, bool *ret)
     return 0;
 }
 
+static bool is_store(const char *value)
+{
+    return strncmp(value, "file:///", 8) == 0 || (strncmp(value, "s3://", 5) == 0 && value[5]);
+}
+
+static int set_seconds(uint64_t *field, const struct setting *s, const char *value, const char *where, struct error *e)
+{
+    uint64_t seconds = 0;
+    if (strcmp(value, "none") != 0 && text_parse_duration(value, &seconds) < 0)
+        return error_say(e, ERROR_USAGE, -EINVAL, "%s: %s: '%s' is not a time (such as 90s or 2h)", where, s->key,
+                         value);
+    if (s->kind == VALUE_TTL && (seconds < 60 || seconds > HEAD_TTL_MAX))
+        return error_say(e, ERROR_USAGE, -EINVAL, "%s: %s: '%s' is not between a minute and %u days", where, s->key,
+                         value, HEAD_TTL_MAX / 86400);
+    *field = seconds;
+    return 0;
+}
+
 /* where: "FILE:LINE" or "environment". */
 static int set_value(struct config *c, const struct setting *s, const char *value, const char *where, struct error *e)
 {
@@ -81,6 +99,12 @@ static int set_value(struct config *c, const struct setting *s, const char *valu
                              where, s->key, value);
         set_text(field, value);
         return 0;
+    case VALUE_STORE:
+        if (value[0] && !is_store(value))
+            return error_say(e, ERROR_USAGE, -EINVAL, "%s: %s: '%s' is neither file:///path nor s3://bucket[/prefix]",
+                             where, s->key, value);
+        set_text(field, value);
+        return 0;
     case VALUE_ROLE:
         if (strcmp(value, "push") != 0 && strcmp(value, "pull") != 0)
             return error_say(e, ERROR_USAGE, -EINVAL, "%s: %s: '%s' is neither push nor pull", where, s->key, value);
@@ -92,12 +116,8 @@ static int set_value(struct config *c, const struct setting *s, const char *valu
                              value);
         return 0;
     case VALUE_SECONDS:
-        if (strcmp(value, "none") == 0)
-            *(uint64_t *)field = 0;
-        else if (text_parse_duration(value, field) < 0)
-            return error_say(e, ERROR_USAGE, -EINVAL, "%s: %s: '%s' is not a time (such as 90s or 2h)", where, s->key,
-                             value);
-        return 0;
+    case VALUE_TTL:
+        return set_seconds(field, s, value, where, e);
     case VALUE_SWITCH:
         if (parse_switch(value, field) < 0)
             return error_say(e, ERROR_USAGE, -EINVAL, "%s: %s: '%s' is neither on nor off", where, s->key, value);
@@ -130,7 +150,9 @@ static int parse_line(struct config *c, char *line, const char *where, struct er
     *equals = '\0';
     char *value = trim(equals + 1);
     size_t n = strlen(value);
-    if (n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0]) {
+    if (value[0] == '"' || value[0] == '\'') {
+        if (n < 2 || value[n - 1] != value[0])
+            return error_say(e, ERROR_USAGE, -EINVAL, "%s: the quote of the value is not closed", where);
         value[n - 1] = '\0';
         value++;
     }
@@ -236,10 +258,6 @@ static int complete(struct config *c, struct error *e)
     }
     if (!c->store && c->bucket)
         c->store = mem_printf("s3://%s", c->bucket);
-    if (c->lease_ttl_s < 60)
-        return error_say(e, ERROR_USAGE, -EINVAL, "BOX_LEASE_TTL: less than a minute");
-    if (c->lease_ttl_s > HEAD_TTL_MAX)
-        return error_say(e, ERROR_USAGE, -EINVAL, "BOX_LEASE_TTL: more than %u days", HEAD_TTL_MAX / 86400);
     return 0;
 }
 
@@ -293,10 +311,10 @@ void config_free(struct config *c)
 
 int config_store(const struct config *c, struct store_config *ret, struct error *e)
 {
-    if (!c->store || !c->password) {
-        error_say(e, ERROR_USAGE, -EINVAL, "no %s is configured", !c->store ? "store" : "password");
-        error_hint(e,
-                   !c->store ? "set BOX_STORE (file:///path or s3://bucket) in %s/env" : "set BOX_PASSWORD in %s/env",
+    bool stored = c->store && c->store[0];
+    if (!stored || !c->password || !c->password[0]) {
+        error_say(e, ERROR_USAGE, -EINVAL, "no %s is configured", !stored ? "store" : "password");
+        error_hint(e, !stored ? "set BOX_STORE (file:///path or s3://bucket) in %s/env" : "set BOX_PASSWORD in %s/env",
                    c->config_dir);
         return -EINVAL;
     }
