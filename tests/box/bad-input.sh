@@ -45,8 +45,8 @@ bad_line "BOX_NODE: '../x'" BOX_NODE=../x
 bad_line "BOX_LEASE_TTL: '1' is not between" "BOX_LEASE_TTL=1"
 bad_line "BOX_LEASE_TTL: '31d' is not between" "BOX_LEASE_TTL=31d"
 bad_line "BOX_STORE: 'file://rel' is neither" "BOX_STORE=file://rel"
-bad_line "quote of the value is not closed" 'BOX_PASSWORD="abc'
-bad_line "quote of the value is not closed" "BOX_PASSWORD='"
+bad_line "the quote of the value is not closed" 'BOX_PASSWORD="abc'
+bad_line "the quote of the value is not closed" "BOX_PASSWORD='"
 printf 'BOX_\0NODE=x\n' >>"$config"
 expect_refused 2 "NUL" a ag-box ls
 cat "$WORK/env" >"$config"
