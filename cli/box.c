@@ -52,7 +52,7 @@ int box_check(struct error *e)
         if (found)
             continue;
         error_say(e, ERROR_USAGE, -ENOENT, "a box needs %s, which is not on the PATH", needed[i].program);
-        return error_hint(e, "apt-get install %s; --no-start does without the box", needed[i].package), -ENOENT;
+        return error_hint(e, "apt-get install %s", needed[i].package), -ENOENT;
     }
     return 0;
 }

@@ -128,8 +128,9 @@ static int check_one(struct cmd_context *c, const char *name, json_t *boxes, jso
         return r;
     if (done.findings > SHOWN)
         ui_line(c->ui, "… and %zu more; --json has them all", done.findings - SHOWN);
-    ui_line(c->ui, "%s: %zu snapshots, %zu packs (%zu read whole), %zu pages, %zu files: %s", name, done.snapshots,
-            done.packs, done.packs_read, done.pages, done.files, done.findings ? "DAMAGED" : "all is well");
+    ui_line(c->ui, "%s: %s, %s (%zu read whole), %s, %s: %s", name, TEXT_COUNT(done.snapshots, "snapshot"),
+            TEXT_COUNT(done.packs, "pack"), done.packs_read, TEXT_COUNT(done.pages, "page"),
+            TEXT_COUNT(done.files, "file"), done.findings ? "DAMAGED" : "all is well");
     json_array_append_new(boxes, json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "name", name, "snapshots",
                                            (json_int_t)done.snapshots, "packs", (json_int_t)done.packs, "packs_read",
                                            (json_int_t)done.packs_read, "pages", (json_int_t)done.pages, "files",
@@ -175,7 +176,7 @@ static int run(struct cmd_context *c, struct error *e)
                                    : check_all(c, boxes, findings, &damaged, e);
     if (r < 0 || damaged == 0)
         return r;
-    error_say(e, ERROR_DAMAGED, -EBADMSG, "the store has damage: %zu findings", damaged);
+    error_say(e, ERROR_DAMAGED, -EBADMSG, "the store has damage: %s", TEXT_COUNT(damaged, "finding"));
     return error_hint(e, "restore what is whole now; a node that still has a damaged file can be parked again"),
            -EBADMSG;
 }

@@ -16,9 +16,9 @@
 static int check(const struct cmd_context *c, uint64_t *ret_timeout_s, struct error *e)
 {
     const struct cmd_options *o = &c->options;
-    if (c->argument_count < 2 || strcmp(c->arguments[-1], "--") != 0) {
-        error_say(e, ERROR_USAGE, -EINVAL, "exec wants -- and a command after the box's name");
-        return error_hint(e, "ag-box exec %s -- ls -l", c->arguments[0]), -EINVAL;
+    if (c->argument_count < 2 || c->before_dashes != 1) {
+        error_say(e, ERROR_USAGE, -EINVAL, "exec wants a box's name, then -- and a command");
+        return error_hint(e, "ag-box exec %s -- ls -l", c->before_dashes == 0 ? "NAME" : c->arguments[0]), -EINVAL;
     }
     if (o->tty && o->detach)
         return error_say(e, ERROR_USAGE, -EINVAL, "--tty and --detach do not go together");
@@ -81,7 +81,7 @@ static int failure_code(const struct session_result *x)
     return x->refusal.error == ENOENT ? NOT_FOUND : NOT_RUNNABLE;
 }
 
-static int ended(struct cmd_context *c, const struct session_result *x, struct error *e)
+static int ended(struct cmd_context *c, const struct session_result *x, uint64_t timeout_s, struct error *e)
 {
     int code = session_exit_code(&x->exit);
     if (x->exit.kind == MESSAGE_DETACHED)
@@ -91,7 +91,7 @@ static int ended(struct cmd_context *c, const struct session_result *x, struct e
     if (x->exit.kind == MESSAGE_KILLED)
         ui_field_integer(c->ui, "signal", x->exit.code);
     if (x->timed_out)
-        return error_say(e, ERROR_FAILED, -ETIMEDOUT, "it was ended after %s", c->options.timeout);
+        return error_say(e, ERROR_FAILED, -ETIMEDOUT, "it was ended after %llu s", (unsigned long long)timeout_s);
     ui_set_exit(c->ui, code, OURS);
     return 0;
 }
@@ -112,9 +112,9 @@ static int run(struct cmd_context *c, struct error *e)
         tell(c->ui, c->arguments[0], &x, begun_ns);
         ui_set_exit(c->ui, 0, failure_code(&x));
         if (r == 0)
-            r = ended(c, &x, e);
+            r = ended(c, &x, timeout_s, e);
     }
-    if (r < 0)
+    if (r < 0 && c->before_dashes != 0)
         error_prefix(e, "exec %s", c->arguments[0]);
     return r;
 }

@@ -9,6 +9,7 @@
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +21,8 @@ static int check_point(const char *dir, char **ret, struct error *e)
     _cleanup_free_ char *point = realpath(dir, NULL);
     if (!point) {
         error_set(e, ERROR_USAGE, -errno, "%s", dir);
-        return error_hint(e, "mkdir %s: the mount point must be there, and empty", dir);
+        _cleanup_free_ char *word = text_word(dir);
+        return error_hint(e, "mkdir %s: the mount point must be there, and empty", word);
     }
     int r = mounts_check_point(point, e);
     if (r == 0)
@@ -52,7 +54,8 @@ static void tell(struct cmd_context *c, const struct visit *v)
 {
     char id[SNAPSHOT_ID_TEXT];
     snapshot_id_text(&v->snapshot, id);
-    ui_line(c->ui, "snapshot %.8s of %s is at %s, read-only; ag-box umount %s ends it", id, v->box, v->point, v->point);
+    _cleanup_free_ char *word = text_word(v->point);
+    ui_line(c->ui, "snapshot %.8s of %s is at %s, read-only; ag-box umount %s ends it", id, v->box, v->point, word);
     ui_field_text(c->ui, "snapshot", id);
     ui_field_path(c->ui, "path", v->point);
 }

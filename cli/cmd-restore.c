@@ -39,8 +39,8 @@ static void tell(struct cmd_context *c, const struct visit *v, const struct snap
     snapshot_id_text(&v->snapshot, id);
     text_size(size, stats->bytes);
     text_time(time, n->time_ns);
-    ui_line(c->ui, "%s: %llu files, %s, in %s: the %s of %s as of %s (snapshot %.8s by %s)", v->box,
-            (unsigned long long)stats->files, size, path, part_of(c), v->box, time, id, n->node);
+    ui_line(c->ui, "%s: %s, %s, in %s: the %s of %s as of %s (snapshot %.8s by %s)", v->box,
+            TEXT_COUNT(stats->files, "file"), size, path, part_of(c), v->box, time, id, n->node);
     ui_field_text(c->ui, "snapshot", id);
     ui_field_integer(c->ui, "files", (int64_t)stats->files);
     ui_field_integer(c->ui, "directories", (int64_t)stats->directories);

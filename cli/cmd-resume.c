@@ -5,6 +5,7 @@
 #include "cli/project.h"
 #include "cli/stack.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 
 #include <errno.h>
 
@@ -58,7 +59,7 @@ static int run(struct cmd_context *c, struct error *e)
     if (a.boxes == 0)
         ui_line(c->ui, "no box was up here; nothing to do");
     if (a.failed) {
-        error_say(e, ERROR_FAILED, -EIO, "%u of %u boxes did not come up again", a.failed, a.boxes);
+        error_say(e, ERROR_FAILED, -EIO, "%u of %s did not come up again", a.failed, TEXT_COUNT(a.boxes, "box"));
         return error_hint(e, "what each said stands above; ag-box up NAME tries one again");
     }
     return 0;

@@ -3,6 +3,7 @@
 #include "cli/flow.h"
 #include "cli/project.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -85,13 +86,17 @@ static int run_active(struct cmd_context *c, struct error *e)
         ui_line(c->ui, "no box is active here; nothing to do");
     if (a.failed) {
         *e = a.first;
-        return error_prefix(e, "%u of %u boxes", a.failed, a.active);
+        return error_prefix(e, "%u of %s", a.failed, TEXT_COUNT(a.active, "box"));
     }
     return 0;
 }
 
 static int run(struct cmd_context *c, struct error *e)
 {
+    if (c->options.active && c->argument_count > 0) {
+        error_say(e, ERROR_USAGE, -EINVAL, "--active is every box that is up here: a name does not go with it");
+        return error_hint(e, "ag-box snapshot %s, or ag-box snapshot --active", c->arguments[0]);
+    }
     if (c->options.active)
         return run_active(c, e);
     if (c->argument_count == 1)

@@ -40,8 +40,11 @@ static int run(struct cmd_context *c, struct error *e)
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     _cleanup_(visit_release) struct visit v = VISIT_NONE;
     int r = stack_open(&s, c->config, c->ui, e);
-    if (r == 0)
-        r = visit_at(c->config, point, &v, e);
+    if (r < 0)
+        return r;
+    r = visit_at(c->config, point, &v, e);
+    if (r == -ENOENT)
+        return error_hint(e, "ag-box status shows what is mounted, and where"), r;
     if (r < 0)
         return r;
     bool mounted = visit_mounted(&v);

@@ -80,6 +80,14 @@ static int start(struct stack *s, struct error *e)
     return r;
 }
 
+static int check_box(struct error *e)
+{
+    char hint[sizeof(e->hint)];
+    int r = box_check(e);
+    memcpy(hint, e->hint, sizeof(hint));
+    return r < 0 ? error_hint(e, "%s; --no-start does without the box", hint), r : 0;
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     const struct cmd_options *o = &c->options;
@@ -90,7 +98,7 @@ static int run(struct cmd_context *c, struct error *e)
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     r = stack_check_name(c->arguments[0], e);
     if (r == 0 && !o->no_start)
-        r = box_check(e);
+        r = check_box(e);
     stack_use(&s, c->config, c->ui);
     if (r == 0)
         r = stack_connect(&s, e);

@@ -129,6 +129,9 @@ int cmd_parse(const struct cmd *cmd, int argc, char **argv, struct cmd_context *
     char letters[OPTIONS_MAX + 2]; /* of flags only */
     describe_options(cmd, long_options, letters);
 
+    int dashes_at = 1; /* before getopt moves all arguments behind it */
+    while (dashes_at < argc && strcmp(argv[dashes_at], "--") != 0)
+        dashes_at++;
     ctx->cmd = cmd;
     opterr = 0;
     optind = 1;
@@ -143,6 +146,8 @@ int cmd_parse(const struct cmd *cmd, int argc, char **argv, struct cmd_context *
             return r;
     }
 
+    bool dashes = dashes_at < argc && strcmp(argv[optind - 1], "--") == 0;
+    ctx->before_dashes = dashes ? dashes_at - optind + 1 : -1;
     ctx->arguments = argv + optind;
     ctx->argument_count = argc - optind;
     if (ctx->options.help)

@@ -57,6 +57,7 @@ struct cmd_context {
     struct cmd_options options;
     char **arguments;
     int argument_count;
+    int before_dashes; /* how many arguments stand before the first --; -1: there is none */
 };
 
 struct cmd {
@@ -77,7 +78,7 @@ struct cmd {
 /* A command's i-th option, its own first, then those that every command has unless it has one of that name; NULL: no
  * more. */
 const struct cmd_option *cmd_option_at(const struct cmd *c, size_t i);
-extern const struct cmd *const cmd_table[];          /* ends with NULL, in the order of the overview */
+extern const struct cmd *const cmd_table[]; /* ends with NULL, in the order of the overview */
 const struct cmd *cmd_find(const char *name);
 void cmd_print_overview(void);
 void cmd_print_help(const struct cmd *c);

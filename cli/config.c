@@ -173,7 +173,8 @@ static int refuse_loose_mode(const char *path, struct error *e)
         return 0;
     error_say(e, ERROR_USAGE, -EPERM, "%s: others can read or write it (mode %04o), which only its owner may", path,
               (unsigned)st.st_mode & 07777);
-    error_hint(e, "chmod 600 %s", path);
+    _cleanup_free_ char *word = text_word(path);
+    error_hint(e, "chmod 600 %s", word);
     return -EPERM;
 }
 

@@ -160,7 +160,8 @@ static int refuse_users(struct stack *s, bool force, struct inventory *v, struct
                 (unsigned long long)v->forks[i].epoch);
     if (force || v->hold_count + v->fork_count == 0)
         return 0;
-    error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %zu holds, %zu forks", s->name, v->hold_count, v->fork_count);
+    error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %s, %s", s->name, TEXT_COUNT(v->hold_count, "hold"),
+              TEXT_COUNT(v->fork_count, "fork"));
     return error_hint(e, "--force drops it all the same; --hold ID and --fork ID drop one"), -EBUSY;
 }
 

@@ -177,8 +177,8 @@ static void tell(struct stack *s, const struct snapshot *n, const struct fill_st
     snapshot_id_text(&n->id, id);
     text_duration(age, (uint64_t)(age_ns > 0 ? age_ns : 0) / 1000000);
     text_size(size, stats->bytes);
-    ui_line(s->ui, "%s is up at %s, in plain directories: snapshot %.8s by %s, %s ago; %llu files, %s", s->name,
-            s->record.path, id, n->node, age, (unsigned long long)stats->files, size);
+    ui_line(s->ui, "%s is up at %s, in plain directories: snapshot %.8s by %s, %s ago; %s, %s", s->name, s->record.path,
+            id, n->node, age, TEXT_COUNT(stats->files, "file"), size);
     ui_field(s->ui, "full", json_true());
     ui_field_text(s->ui, "snapshot", id);
     ui_field_text(s->ui, "from_node", n->node);

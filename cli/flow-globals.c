@@ -234,8 +234,7 @@ static int send(struct stack *s, struct lease *l, struct head *h, struct view *b
         ui_field(s->ui, "changed", json_boolean(saved.changed));
         ui_field_integer(s->ui, "sent_bytes", (int64_t)saved.stats.sent_bytes);
         if (saved.changed)
-            ui_line(s->ui, "globals: snapshot %.8s, %llu files, %s sent", id, (unsigned long long)saved.snapshot.files,
-                    size);
+            ui_line(s->ui, "globals: snapshot %.8s, %s, %s sent", id, TEXT_COUNT(saved.snapshot.files, "file"), size);
         else
             ui_line(s->ui, "globals: nothing has changed since snapshot %.8s", id);
     }
@@ -314,8 +313,8 @@ static void tell_pull(struct stack *s, const struct head *h, const struct snapsh
     ui_field_integer(s->ui, "files_changed", (int64_t)stats->changed);
     ui_field_integer(s->ui, "files_removed", (int64_t)stats->removed);
     if (stats->changed + stats->removed > 0)
-        ui_line(s->ui, "globals: as of snapshot %.8s by %s: %llu files changed, %llu removed", text, h->node,
-                (unsigned long long)stats->changed, (unsigned long long)stats->removed);
+        ui_line(s->ui, "globals: as of snapshot %.8s by %s: %s changed, %llu removed", text, h->node,
+                TEXT_COUNT(stats->changed, "file"), (unsigned long long)stats->removed);
     else
         ui_line(s->ui, "globals: all is as in snapshot %.8s by %s", text, h->node);
     if (!where)

@@ -153,7 +153,7 @@ static void tell(struct stack *s, const struct saved *saved)
     else
         ui_line(s->ui, "%s is parked: nothing had changed since snapshot %.8s", s->name, id);
     if (saved->sockets)
-        ui_line(s->ui, "left out: %llu sockets", (unsigned long long)saved->sockets);
+        ui_line(s->ui, "left out: %s", TEXT_COUNT(saved->sockets, "socket"));
 }
 
 /* P6 and P7, or just the lease when there is nothing new. */

@@ -44,8 +44,9 @@ static json_t *tell(struct stack *s, const struct prune_result *p, bool dry_run)
         kept += m->stays[i];
     text_size(waiting, m->garbage_bytes - m->due_bytes);
     text_size(freed, m->due_bytes);
-    ui_line(s->ui, "%s: %zu snapshots kept; %s %zu snapshots and %zu packs (%s)", s->name, kept,
-            dry_run ? "would delete" : "deleted", m->due.snapshot_count, m->due.pack_count, freed);
+    ui_line(s->ui, "%s: %s kept; %s %s and %s (%s)", s->name, TEXT_COUNT(kept, "snapshot"),
+            dry_run ? "would delete" : "deleted", TEXT_COUNT(m->due.snapshot_count, "snapshot"),
+            TEXT_COUNT(m->due.pack_count, "pack"), freed);
     if (m->garbage_bytes > m->due_bytes)
         ui_line(s->ui, "  %s %s condemned, to be deleted a day later", waiting, dry_run ? "would be" : "is");
     json_t *o =

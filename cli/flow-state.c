@@ -246,7 +246,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
         return r < 0 ? r : flow_up_fresh(s, o, e);
     case BOX_TRACKING:
         error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s does not exist yet: its first snapshot was not finished", s->name);
-        return error_hint(e, "ag-box track %s %s goes on with it", s->name, s->record.path);
+        return flow_hint_track(s, e);
     case BOX_ACQUIRED:
     case BOX_PREPARING:
         return flow_up_acquired(s, o, e);

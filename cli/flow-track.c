@@ -40,7 +40,7 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
     if (s->record.state == BOX_TRACKING && box_record_in_doubt(&s->record)) {
         error_say(e, ERROR_DOUBT, -EINPROGRESS, "whether %s was created of %s is not known yet", s->name,
                   s->record.path);
-        return error_hint(e, "ag-box track %s %s goes on with it", s->name, s->record.path);
+        return flow_hint_track(s, e);
     }
     flow_drop_hold(s); /* of another directory's attempt */
 
@@ -93,7 +93,7 @@ static void tell_import(struct ui *ui, const struct import_report *i)
     char size[16];
     text_size(size, i->bytes);
     if (said.len)
-        ui_line(ui, "imported %s: %llu files, %s", buf_string(&said), (unsigned long long)i->files, size);
+        ui_line(ui, "imported %s: %s, %s", buf_string(&said), TEXT_COUNT(i->files, "file"), size);
     if (i->left_out)
         ui_line(ui, "left out of the sessions: %llu that do not tell their directory, or are no plain files",
                 (unsigned long long)i->left_out);
@@ -133,10 +133,10 @@ static void tell(struct stack *s, const struct saved *saved)
     ui_field_integer(s->ui, "bytes", (int64_t)saved->snapshot.bytes);
     ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
     ui_field_integer(s->ui, "skipped_sockets", (int64_t)saved->sockets);
-    ui_line(s->ui, "%s is a box now: snapshot %.8s, %llu files; the directory stays as it is and in use", s->name, id,
-            (unsigned long long)saved->snapshot.files);
+    ui_line(s->ui, "%s is a box now: snapshot %.8s, %s; the directory stays as it is and in use", s->name, id,
+            TEXT_COUNT(saved->snapshot.files, "file"));
     if (saved->sockets)
-        ui_line(s->ui, "left out: %llu sockets", (unsigned long long)saved->sockets);
+        ui_line(s->ui, "left out: %s", TEXT_COUNT(saved->sockets, "socket"));
     if (saved->pinned)
         ui_line(s->ui, "pinned to %s: an .auth-secret stays on its node", s->config->node);
     if (git)

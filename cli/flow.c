@@ -10,6 +10,7 @@
 #include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/remove.h"
+#include "index/base/text.h"
 #include "sync/hold.h"
 
 #include <errno.h>
@@ -75,6 +76,12 @@ int flow_saving_open(struct stack *s, struct flow_saving *ret, struct error *e)
                                           .epoch = s->record.epoch };
     ret->config.rules_changed = strcmp(ret->parent.snapshot.meta, ret->config.base->snapshot.meta) != 0;
     return 0;
+}
+
+int flow_hint_track(const struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *word = text_word(s->record.path);
+    return error_hint(e, "ag-box track %s %s goes on with it", s->name, word);
 }
 
 int flow_no_box(const struct stack *s, struct error *e)

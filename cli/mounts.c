@@ -13,6 +13,7 @@
 #include "index/base/fd.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -393,7 +394,8 @@ int mounts_check_point(const char *path, struct error *e)
     struct mount_found m;
     if (mount_find(path, &m, NULL) == 0) {
         error_say(e, ERROR_BUSY, -EBUSY, "%s: a file system (%s) is mounted there", path, m.type);
-        return error_hint(e, "umount %s, or move what is there", path);
+        _cleanup_free_ char *word = text_word(path);
+        return error_hint(e, "umount %s, or move what is there", word);
     }
     _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {

@@ -39,7 +39,8 @@ int stack_open(struct stack *s, const struct config *c, struct ui *ui, struct er
     if (st.st_mode & 022) {
         error_say(e, ERROR_USAGE, -EPERM, "%s: others can write it (mode %04o)", c->state_dir,
                   (unsigned)st.st_mode & 07777);
-        return error_hint(e, "chmod 700 %s", c->state_dir);
+        _cleanup_free_ char *word = text_word(c->state_dir);
+        return error_hint(e, "chmod 700 %s", word);
     }
     return node_open(s->state_dir, c->node, NULL, &s->node, e);
 }

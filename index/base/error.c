@@ -77,6 +77,9 @@ int error_prefix(struct error *e, const char *fmt, ...)
     vsnprintf(what, sizeof(what), fmt, args);
     va_end(args);
 
+    size_t len = strlen(what);
+    if (strncmp(e->text, what, len) == 0 && e->text[len] == ':') /* said by whoever was called */
+        return e->code;
     char chain[sizeof(e->text)];
     snprintf(chain, sizeof(chain), "%s: %.350s", what, e->text);
     memcpy(e->text, chain, sizeof(e->text));

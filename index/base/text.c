@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/base/text.h"
 
+#include "index/base/mem.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -216,6 +218,24 @@ void text_escape(struct buf *to, const void *p, size_t n)
             i += len;
         }
     }
+}
+
+char *text_word(const char *s)
+{
+    struct buf b = { 0 };
+    size_t plain = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+=:@%,");
+    if (*s && s[plain] == '\0')
+        return mem_strdup(s);
+    buf_printf(&b, "'");
+    for (; *s; s++)
+        if (*s == '\'')
+            buf_printf(&b, "'\\''");
+        else
+            buf_add(&b, s, 1);
+    buf_printf(&b, "'");
+    char *word = mem_strdup(buf_string(&b));
+    buf_release(&b);
+    return word;
 }
 
 bool text_is_name(const char *s)

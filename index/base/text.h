@@ -23,7 +23,9 @@ const char *text_count(char to[64], uint64_t n, const char *noun);
 void text_duration(char to[16], uint64_t ms); /* 12 ms, 1.34 s, 2 min 5 s */
 bool text_is_utf8(const void *p, size_t n);
 void text_escape(struct buf *to, const void *p, size_t n); /* C escapes for control bytes and non-UTF-8: \n, \xff */
-bool text_is_name(const char *s);                          /* a box or node name as interface.md has it */
-#define TEXT_GLOBALS "globals"   /* what stands for a box's name where the users' configuration is kept (FORMAT.md) */
-bool text_is_box(const char *s); /* a box's name, or TEXT_GLOBALS */
+/* s for a shell: as it is if nothing in it means anything there, else in single quotes. Malloc'd. */
+char *text_word(const char *s);
+bool text_is_name(const char *s); /* a box or node name as interface.md has it */
+#define TEXT_GLOBALS "globals"    /* what stands for a box's name where the users' configuration is kept (FORMAT.md) */
+bool text_is_box(const char *s);  /* a box's name, or TEXT_GLOBALS */
 int text_base64(const void *p, size_t n, struct buf *to);

@@ -28,7 +28,7 @@ on a ag-box up demo --force
 on a sh -c "echo 'written on a' >'$project/file'"
 on a ag-box park demo
 expect_exit 8 on a ag-box drop demo --yes
-expect_error "1 holds"
+expect_error "in use: 1 hold, 0 forks"
 hold=$(on a ag-box ls --snapshots demo --json | jq -r '.holds[0].id')
 expect_exit 8 on b ag-box drop demo --hold "$hold" --yes
 expect_exit 4 on a ag-box drop demo --hold 0123456789abcdef-0123456789abcdef --yes

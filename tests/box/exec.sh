@@ -79,6 +79,11 @@ expect_output /dev/pts/
 expect_exit 0 box -- sh -c 'tty || true'
 expect_output "not a tty"
 
+# The box's name comes first: what stands after -- is the command.
+expect_exit 125 on a ag-box exec -- ls -l
+expect_error "exec wants a box's name"
+expect_error "ag-box exec NAME -- ls -l"
+
 # Signals go to the command, and time is limited.
 cat >"$WORK/signalled" <<'END'
 mkfifo "$WORK/said"
@@ -94,7 +99,7 @@ END
 [ "$(on a bash "$WORK/signalled")" = "up caught 9" ] || fail "TERM does not reach the command"
 begin=$SECONDS
 expect_exit 125 box --timeout 1 --json="$WORK/json" -- sleep 100
-expect_error "it was ended after 1"
+expect_error "it was ended after 1 s"
 ((SECONDS - begin < 20)) || fail "the time limit took $((SECONDS - begin)) s"
 [ "$(json_field "$WORK/json" timed_out) $(json_field "$WORK/json" ok) $(json_field "$WORK/json" signal)" = "true false 15" ] ||
     fail "what timed out: $(cat "$WORK/json")"

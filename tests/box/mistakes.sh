@@ -31,6 +31,9 @@ done
 refused 125 "box nobody" "ag-box" a ag-box exec nobody -- true
 expect_missing "$WORK/node/a/state/box/nobody"
 
+refused 4 "/nope" "ag-box status" a ag-box umount /nope
+refused 2 "--active" "" a ag-box snapshot nobody --active
+
 # --- names that collide: the box's, and the directory's
 on a ag-box track demo "$project"
 refused 8 "box demo is on this node already, at $project" "another name" a ag-box track demo "$WORK/other"
@@ -73,6 +76,7 @@ ln -s "$(command -v bwrap)" "$WORK/poor"
 without tmux tmux
 on b env PATH="$WORK/poor" ag-box up --no-start demo
 refused 125 "a box needs tmux" "apt-get install tmux" b env PATH="$WORK/poor" ag-box exec demo -- true
+! grep -q -- --no-start "$WORK/error" || fail "exec does not do without a box"
 on b ag-box park demo
 
 # --- a path that cannot be on this node

@@ -77,6 +77,20 @@ static void counts_have_their_number(void **state)
     assert_string_equal(TEXT_COUNT(18446744073709551615u, "directory"), "18446744073709551615 directories");
 }
 
+static void words_are_a_shells(void **state)
+{
+    static const char *const cases[][2] = { { "/root/x-1.y", "/root/x-1.y" },
+                                            { "", "''" },
+                                            { "/root/d \xc3\xbc", "'/root/d \xc3\xbc'" },
+                                            { "it's", "'it'\\''s'" },
+                                            { "~", "'~'" } };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *word = text_word(cases[i][0]);
+        assert_string_equal(word, cases[i][1]);
+        free(word);
+    }
+}
+
 static void times_are_utc_and_rounded_down(void **state)
 {
     char text[32];
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_number_is_digits_and_within_its_bound),
         cmocka_unit_test(sizes_and_durations_take_one_unit),
         cmocka_unit_test(counts_have_their_number),
+        cmocka_unit_test(words_are_a_shells),
         cmocka_unit_test(times_are_utc_and_rounded_down),
         cmocka_unit_test(sizes_read_well),
         cmocka_unit_test(durations_read_well),
