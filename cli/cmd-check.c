@@ -189,6 +189,7 @@ const struct cmd cmd_check = {
         "Opens every snapshot, page and table of contents, and looks for every pack. With --read-data all content,\n"
         "or N% of the packs chosen at random, is read and hashed again. Without NAME: every box, and globals.",
     .arguments_max = 1,
+    .globals = true,
     .options = { { "read-data", CMD_TEXT, CMD_OPTION(read_data), "[N%]", "read content, too" } },
     .run = run,
 };

@@ -319,6 +319,7 @@ const struct cmd cmd_ls = {
     .summary = "list all boxes, or the snapshots of one",
     .arguments = "[NAME]",
     .arguments_max = 1,
+    .globals = true,
     .options = { { "snapshots", CMD_FLAG, CMD_OPTION(snapshots), NULL, "of NAME: snapshots, forks and holds" } },
     .run = run,
 };

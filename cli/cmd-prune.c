@@ -94,6 +94,7 @@ const struct cmd cmd_prune = {
         "condemned first, and deleted by a prune at least 24 hours later. Snapshots in use (holds), forks and the\n"
         "newest always stay.",
     .arguments_max = 1,
+    .globals = true,
     .options = { { "keep-hourly", CMD_NUMBER, CMD_OPTION(keep_hourly), "N", "the last of each of N hours (24)" },
                  { "keep-daily", CMD_NUMBER, CMD_OPTION(keep_daily), "N", "the last of each of N days (7)" },
                  { "keep-weekly", CMD_NUMBER, CMD_OPTION(keep_weekly), "N", "the last of each of N weeks (4)" },

@@ -52,8 +52,13 @@ static void print_option(const struct cmd_option *o)
 {
     char left[64];
     bool optional = o->value && o->value[0] == '[';
-    int n =
-        snprintf(left, sizeof(left), "--%s%s%s", o->name, o->value && !optional ? " " : "", o->value ? o->value : "");
+    int n = snprintf(left, sizeof(left), "--%s%s%s", o->name,
+                     optional   ? "[="
+                     : o->value ? " "
+                                : "",
+                     !o->value  ? ""
+                     : optional ? o->value + 1
+                                : o->value);
     if (o->letter)
         snprintf(left + n, sizeof(left) - (size_t)n, " (-%c)", o->letter);
     printf("  %-24s %s\n", left, o->help);
@@ -61,7 +66,10 @@ static void print_option(const struct cmd_option *o)
 
 void cmd_print_help(const struct cmd *c)
 {
-    printf("usage: ag-box %s%s%s [OPTIONS]\n\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->summary);
+    const char *dashes = strstr(c->arguments, " -- "); /* options stand before them */
+    int before = (int)(dashes ? (size_t)(dashes - c->arguments) : strlen(c->arguments));
+    printf("usage: ag-box %s%s%.*s [OPTIONS]%s\n\n%s\n", c->name, before ? " " : "", before, c->arguments,
+           dashes ? dashes : "", c->summary);
     if (c->details)
         printf("\n%s\n", c->details);
     printf("\noptions:\n");

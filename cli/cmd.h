@@ -68,6 +68,7 @@ struct cmd {
     int arguments_min, arguments_max; /* -1: any number */
     bool plain;                       /* needs no configuration */
     int failure_code;                 /* what a failure of ours exits with; 0: error_exit_code of its kind */
+    bool globals;                     /* NAME may be TEXT_GLOBALS */
     bool hidden;                      /* not in the overview: the program's own use */
     struct cmd_option options[CMD_OPTIONS_MAX];
     int (*run)(struct cmd_context *c, struct error *e);

@@ -2,12 +2,13 @@
 #include "cli/completion.h"
 
 #include "cli/cmd.h"
+#include "index/base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What a command's first argument is; where DIR comes later, directories are offered beside box names. */
+/* What a command's first argument is; where DIR comes later, directories are offered there. */
 enum first { FIRST_NOTHING, FIRST_BOX, FIRST_DIRECTORY, FIRST_WORDS };
 
 static enum first first_of(const struct cmd *c)
@@ -64,6 +65,13 @@ static void add_quoted(struct buf *to, const char *text, const char *quote)
     }
 }
 
+static void add_valued(const struct cmd *c, const struct cmd_option *o, struct buf *to)
+{
+    (void)c;
+    if (o->value && o->value[0] != '[')
+        buf_printf(to, " --%s", o->name);
+}
+
 /* --- bash */
 
 static void bash_name(const struct cmd *c, struct buf *to)
@@ -80,34 +88,37 @@ static void bash_option(const struct cmd *c, const struct cmd_option *o, struct 
 static void bash_case(const struct cmd *c, struct buf *to)
 {
     static const char *const words[] = {
-        [FIRST_NOTHING] = "", [FIRST_BOX] = " words=$(_ag_box_names)", [FIRST_DIRECTORY] = ""
+        [FIRST_NOTHING] = "", [FIRST_BOX] = " words=$(_ag_box_names)", [FIRST_DIRECTORY] = " first=0"
     };
     buf_printf(to, "    %s) options='", c->name);
     with_options(c, bash_option, to);
-    buf_printf(to, "'");
+    buf_printf(to, "' valued='");
+    with_options(c, add_valued, to);
+    buf_printf(to, " '");
     if (first_of(c) == FIRST_WORDS) {
         buf_printf(to, " words='");
         add_words(c, to);
         buf_printf(to, "'");
     } else {
-        buf_printf(to, "%s", words[first_of(c)]);
+        buf_printf(to, "%s%s", words[first_of(c)], c->globals ? "\" " TEXT_GLOBALS "\"" : "");
     }
     buf_printf(to, "%s ;;\n", takes_directory(c) ? " directories=yes" : "");
 }
 
 static void bash(struct buf *to)
 {
-    buf_printf(to, "# bash completion for ag-box, made by `ag-box debug completion bash`\n"
-                   "_ag_box_names() {\n"
-                   "    local directory\n"
-                   "    for directory in \"${AGBOX_STATE_DIR:-/var/lib/ag-box}\"/box/*/; do\n"
-                   "        [ -d \"$directory\" ] && basename \"$directory\"\n"
-                   "    done\n"
-                   "}\n"
-                   "_ag_box() {\n"
-                   "    local word=${COMP_WORDS[COMP_CWORD]} options='' words='' directories=''\n"
-                   "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
-                   "        mapfile -t COMPREPLY < <(compgen -W '--help --version");
+    buf_printf(
+        to, "# bash completion for ag-box, made by `ag-box debug completion bash`\n"
+            "_ag_box_names() {\n"
+            "    local directory\n"
+            "    for directory in \"${AGBOX_STATE_DIR:-/var/lib/ag-box}\"/box/*/; do\n"
+            "        [ -d \"$directory\" ] && basename \"$directory\"\n"
+            "    done\n"
+            "}\n"
+            "_ag_box() {\n"
+            "    local word=${COMP_WORDS[COMP_CWORD]} options='' valued='' words='' directories='' first=1 count=0 i\n"
+            "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+            "        mapfile -t COMPREPLY < <(compgen -W '--help --version");
     with_commands(bash_name, to);
     buf_printf(to, "' -- \"$word\")\n"
                    "        return\n"
@@ -115,14 +126,32 @@ static void bash(struct buf *to)
                    "    case ${COMP_WORDS[1]} in\n");
     with_commands(bash_case, to);
     buf_printf(to, "    esac\n"
+                   "    for ((i = 2; i < COMP_CWORD; i++)); do # arguments so far; an option's value is none\n"
+                   "        case ${COMP_WORDS[i]} in\n"
+                   "        --) return 0 ;;\n"
+                   "        -*)\n"
+                   "            if [ \"${COMP_WORDS[i + 1]-}\" = = ]; then\n"
+                   "                ((i += 2))\n"
+                   "            elif [[ $valued == *\" ${COMP_WORDS[i]} \"* ]]; then\n"
+                   "                ((i += 1))\n"
+                   "            fi\n"
+                   "            ;;\n"
+                   "        *) ((count += 1)) ;;\n"
+                   "        esac\n"
+                   "    done\n"
+                   "    [ \"$i\" = \"$COMP_CWORD\" ] || return 0\n"
                    "    case $word in\n"
                    "    -*) mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\") ;;\n"
                    "    *)\n"
-                   "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"\n"
-                   "            [ -z \"$directories\" ] || compgen -d -- \"$word\")\n"
-                   "        [ -z \"$directories\" ] || compopt -o filenames 2>/dev/null\n"
+                   "        if [ \"$count\" = 0 ] && [ \"$first\" = 1 ]; then\n"
+                   "            mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+                   "        elif [ \"$count\" = \"$first\" ] && [ -n \"$directories\" ]; then\n"
+                   "            mapfile -t COMPREPLY < <(compgen -d -- \"$word\")\n"
+                   "            compopt -o filenames 2>/dev/null\n"
+                   "        fi\n"
                    "        ;;\n"
                    "    esac\n"
+                   "    return 0\n"
                    "}\n"
                    "complete -F _ag_box ag-box\n");
 }
@@ -160,7 +189,7 @@ static void zsh_case(const struct cmd *c, struct buf *to)
     with_options(c, zsh_option, to);
     enum first first = first_of(c);
     if (first == FIRST_BOX) {
-        buf_printf(to, " \\\n            '1:box:_ag_box_names'");
+        buf_printf(to, " \\\n            '1:box: _ag_box_names%s'", c->globals ? " " TEXT_GLOBALS : "");
     } else if (first == FIRST_WORDS) {
         buf_printf(to, " \\\n            '1:verb:(");
         add_words(c, to);
@@ -178,6 +207,7 @@ static void zsh(struct buf *to)
                    "_ag_box_names() {\n"
                    "    local -a names\n"
                    "    names=(${AGBOX_STATE_DIR:-/var/lib/ag-box}/box/*(N/:t))\n"
+                   "    names+=($argv)\n"
                    "    compadd -a names\n"
                    "}\n"
                    "_ag_box() {\n"
@@ -208,6 +238,14 @@ static void fish_option(const struct cmd *c, const struct cmd_option *o, struct 
     buf_printf(to, "'\n");
 }
 
+/* What is offered as the argument that has so many others before it, up to the closing quote. */
+static void fish_argument(const struct cmd *c, unsigned before, struct buf *to)
+{
+    buf_printf(to, "complete -c ag-box -f -n '__ag_box_at %s %u", c->name, before);
+    with_options(c, add_valued, to);
+    buf_printf(to, "' -a '");
+}
+
 static void fish_command(const struct cmd *c, struct buf *to)
 {
     buf_printf(to, "complete -c ag-box -f -n __fish_use_subcommand -a %s -d '", c->name);
@@ -216,16 +254,17 @@ static void fish_command(const struct cmd *c, struct buf *to)
     with_options(c, fish_option, to);
     enum first first = first_of(c);
     if (first != FIRST_NOTHING && first != FIRST_DIRECTORY) {
-        buf_printf(to, "complete -c ag-box -f -n '__fish_seen_subcommand_from %s' -a '", c->name);
+        fish_argument(c, 0, to);
         if (first == FIRST_BOX)
-            buf_printf(to, "(__ag_box_names)");
+            buf_printf(to, "(__ag_box_names)%s", c->globals ? " " TEXT_GLOBALS : "");
         else
             add_words(c, to);
         buf_printf(to, "'\n");
     }
-    if (takes_directory(c))
-        buf_printf(to, "complete -c ag-box -f -n '__fish_seen_subcommand_from %s' -a '(__fish_complete_directories)'\n",
-                   c->name);
+    if (takes_directory(c)) {
+        fish_argument(c, first == FIRST_DIRECTORY ? 0 : 1, to);
+        buf_printf(to, "(__fish_complete_directories)'\n");
+    }
 }
 
 static void fish(struct buf *to)
@@ -237,6 +276,25 @@ static void fish(struct buf *to)
                    "    for directory in $state/box/*/\n"
                    "        basename $directory\n"
                    "    end\n"
+                   "end\n"
+                   "# __ag_box_at COMMAND COUNT OPTION...: COUNT arguments precede; the OPTIONs take a value\n"
+                   "function __ag_box_at\n"
+                   "    set -l words (commandline -opc)\n"
+                   "    test \"$words[2]\" = $argv[1]; or return 1\n"
+                   "    set -l count 0\n"
+                   "    set -l value no\n"
+                   "    for word in $words[3..-1]\n"
+                   "        if test $value = yes\n"
+                   "            set value no\n"
+                   "        else if test \"$word\" = --\n"
+                   "            return 1\n"
+                   "        else if contains -- $word $argv[3..-1]\n"
+                   "            set value yes\n"
+                   "        else if not string match -q -- '-*' $word\n"
+                   "            set count (math $count + 1)\n"
+                   "        end\n"
+                   "    end\n"
+                   "    test $value = no -a $count = $argv[2]\n"
                    "end\n"
                    "complete -c ag-box -f\n");
     with_commands(fish_command, to);

@@ -39,5 +39,28 @@ done
 offered first up f
 offered second park ""
 offered export key e
-offered directory track d
+offered directory track name d
+offered globals prune g
+offered directory digest d
+nothing() { # nothing WORD...
+    [ -z "$(offers "$@")" ] || fail "'$*' offers $(offers "$@")"
+}
+nothing up --node ""
+nothing set first ""
+nothing park first ""
+nothing exec first -- ""
+nothing up globals
+nothing track first --no-sessions directory ""
+offered first up --node elsewhere f
+offered first up --node = elsewhere f
+offered first check --read-data = 10% f
+if command -v fish >/dev/null; then
+    fish_offers() { # fish_offers LINE: what is offered at its end
+        HOME="$WORK" fish --no-config -c "source $WORK/fish; complete -C \"$1\"" | cut -f 1
+    }
+    [ "$(fish_offers "ag-box up --node x ")" = "$(printf 'first\nsecond')" ] || fail "fish: $(fish_offers "ag-box up --node x ")"
+    [ -z "$(fish_offers "ag-box set first ")$(fish_offers "ag-box up --node ")$(fish_offers "ag-box exec first -- ")" ] ||
+        fail "fish offers names where none belong"
+    [ "$(fish_offers "ag-box prune g")" = globals ] || fail "fish: no globals"
+fi
 [ -z "$(offers up x)" ] || fail "something is offered for a box that is not there"
