@@ -54,8 +54,16 @@ expect_exit 0 env DESTDIR="$WORK/here" "$top/contrib/install"
 expect_file "$WORK/here/etc/box/tmux.conf" "set -g mouse on"
 expect_file "$WORK/here/etc/base-flake/flake.nix" "{ }"
 expect_exit 0 env DESTDIR="$WORK/other" "$top/contrib/install" --prefix /opt/ag-box
-grep -qx 'ExecStart=/opt/ag-box/bin/ag-box prune' "$WORK/other/opt/ag-box/lib/systemd/system/box-prune.service" ||
-    fail "the unit does not run the program of that prefix"
+grep -qx 'ExecStart=/opt/ag-box/bin/ag-box prune' "$WORK/other/etc/systemd/system/box-prune.service" ||
+    fail "the unit does not run the program of that prefix, or is where systemd does not look"
+mkdir "$WORK/other/opt/ag-box/share/mine"
+expect_exit 0 env DESTDIR="$WORK/other" "$top/contrib/uninstall" --prefix /opt/ag-box
+[ "$(cd "$WORK/other/opt" && find . -mindepth 1 | sort)" = "$(printf './ag-box\n./ag-box/share\n./ag-box/share/mine')" ] ||
+    fail "left: $(find "$WORK/other/opt")"
+rmdir "$WORK/other/opt/ag-box/share/mine"
+expect_exit 0 env DESTDIR="$WORK/other" "$top/contrib/install" --prefix /opt/ag-box
+expect_exit 0 env DESTDIR="$WORK/other" "$WORK/other/opt/ag-box/share/ag-box/uninstall" --prefix /opt/ag-box
+[ -d "$WORK/other/opt" ] && [ -z "$(ls "$WORK/other/opt")" ] || fail "left: $(find "$WORK/other/opt")"
 
 # Over ssh: the same files, from what is committed; nothing is left behind but them.
 if git -C "$top" rev-parse -q --verify HEAD:contrib/install >/dev/null 2>&1; then
@@ -67,6 +75,8 @@ if git -C "$top" rev-parse -q --verify HEAD:contrib/install >/dev/null 2>&1; the
 fi
 expect_exit 255 "$top/contrib/install" --to nowhere
 expect_exit 2 "$top/contrib/install" --to -oProxyCommand=x
+expect_exit 2 "$top/contrib/install" --to
+expect_error "install: --to wants a host"
 expect_exit 2 "$top/contrib/install" --prefix relative
 expect_exit 2 "$top/contrib/install" --prefix '/a b'
 expect_exit 2 "$top/contrib/install" --nonsense
