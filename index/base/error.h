@@ -38,7 +38,7 @@ int error_set(struct error *e, enum error_kind kind, int code, const char *fmt, 
 int error_say(struct error *e, enum error_kind kind, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Puts "fmt: " before the text. Returns e's code (-1 if e is NULL). */
+/* Puts "fmt: " before the text, unless it begins so already. Returns e's code (-1 if e is NULL). */
 int error_prefix(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sets the hint, one sentence that names the next step. Returns e's code (-1 if e is NULL). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/base/text.h"
 
+#include "index/base/error.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -89,6 +90,17 @@ static void words_are_a_shells(void **state)
         assert_string_equal(word, cases[i][1]);
         free(word);
     }
+}
+
+static void nothing_is_said_twice(void **state)
+{
+    struct error e = { 0 };
+    error_say(&e, ERROR_INTERRUPTED, -EINTR, "interrupted");
+    error_prefix(&e, "project/r1");
+    error_prefix(&e, "project/r1");
+    assert_string_equal(e.text, "project/r1: interrupted");
+    assert_int_equal(error_prefix(&e, "project/r"), -EINTR);
+    assert_string_equal(e.text, "project/r: project/r1: interrupted");
 }
 
 static void times_are_utc_and_rounded_down(void **state)
@@ -222,6 +234,7 @@ int main(void)
         cmocka_unit_test(sizes_and_durations_take_one_unit),
         cmocka_unit_test(counts_have_their_number),
         cmocka_unit_test(words_are_a_shells),
+        cmocka_unit_test(nothing_is_said_twice),
         cmocka_unit_test(times_are_utc_and_rounded_down),
         cmocka_unit_test(sizes_read_well),
         cmocka_unit_test(durations_read_well),
