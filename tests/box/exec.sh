@@ -127,7 +127,7 @@ expect_error "--json=/no/such/file"
 
 # What cannot be.
 expect_exit 125 box ls
-expect_error "exec wants -- and a command"
+expect_error "exec wants a box's name, then -- and a command"
 expect_error "hint: ag-box exec demo -- ls -l"
 expect_exit 125 box --
 expect_exit 125 on a ag-box exec
