@@ -111,7 +111,7 @@ more_snapshots() {
     [ "$(snapshots)" -gt "$before" ]
 }
 pruned() {
-    inside two journalctl -u box-prune | grep -q 'demo: .* snapshots kept'
+    inside two journalctl -u box-prune | grep -q 'demo: .* snapshots\? kept'
 }
 by_timer() { # UNIT COMMAND...: until the command is true
     local unit=$1
