@@ -64,6 +64,23 @@ static int make_gitconfig(int etc, int copies, const struct host *h, struct erro
     return r < 0 ? r : put(etc, "gitconfig", text, sizeof(text) - 1, e);
 }
 
+/* A line for each user, whom no password lets in: without one, PAM lets not even root become that user (Debian 13). */
+static int make_shadow(int etc, struct error *e)
+{
+    _cleanup_(buf_release) struct buf users = { 0 }, text = { 0 };
+    if (fd_read_file(etc, "passwd", COPY_MAX, &users, NULL) < 0)
+        return 0;
+    for (const char *line = buf_string(&users); *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t name = strcspn(line, ":\n");
+        if (name > 0 && line[name] == ':')
+            buf_printf(&text, "%.*s:*:1:0:99999:7:::\n", (int)name, line);
+    }
+    int r = fd_replace(etc, "shadow", text.data, text.len, e);
+    if (r == 0 && fchmodat(etc, "shadow", 0600, 0) < 0)
+        r = error_set(e, ERROR_FAILED, -errno, "chmod shadow");
+    return r;
+}
+
 static int make_profile(int etc, const struct environment *c, struct error *e)
 {
     _cleanup_(buf_release) struct buf text = { 0 };
@@ -117,6 +134,8 @@ int copies_make(int run, const struct host *h, const struct environment *c, stru
         r = make_gitconfig(etc, copies, h, e);
     if (r == 0)
         r = make_profile(etc, c, e);
+    if (r == 0)
+        r = make_shadow(etc, e);
     if (r == 0)
         r = make_tmux(copies, c->box, c->node, e);
     return r < 0 ? r : make_claude(copies, h, e);

@@ -72,7 +72,7 @@ write_root() { inside sh -c ': >/agbox-was-here'; }
 remount() { inside mount -o remount,bind,rw /usr; }
 make_device() { inside mknod /tmp/null c 1 3; }
 set_name() { inside hostname elsewhere; }
-read_shadow() { inside test -s /etc/shadow; }
+read_shadow() { [ "$(inside cat /etc/shadow)" = "$(cat /etc/shadow)" ]; } # it has one of its own, without passwords
 read_key() { inside test -s /etc/agbox-test/readable; }
 read_mine() { inside test -s /etc/agbox-test/mine; }
 read_locked() { inside test -e /etc/agbox-test/locked/file; }

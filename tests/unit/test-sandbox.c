@@ -115,11 +115,24 @@ static int ask_names(void)
     return uname(&u) < 0 || strcmp(u.nodename, "names") != 0 || refused(sethostname("host", 4), EPERM);
 }
 
+/* The host's is not there; the one that is has no password. */
+static bool shadow_tells(void)
+{
+    char line[512];
+    FILE *f = fopen("/etc/shadow", "re");
+    bool tells = f == NULL;
+    while (f && fgets(line, sizeof(line), f))
+        tells |= !strstr(line, ":*:1:0:99999:7:::");
+    if (f)
+        fclose(f);
+    return tells;
+}
+
 static int ask_hidden(void)
 {
     struct stat st;
-    return access("/etc/shadow", F_OK) == 0 || stat("/etc/passwd", &st) < 0 || st.st_size == 0 ||
-           access("/root/.ssh", F_OK) == 0 || access("/var/lib", F_OK) == 0 || access("/home", F_OK) == 0;
+    return shadow_tells() || stat("/etc/passwd", &st) < 0 || st.st_size == 0 || access("/root/.ssh", F_OK) == 0 ||
+           access("/var/lib", F_OK) == 0 || access("/home", F_OK) == 0;
 }
 
 static int ask_environment(void)
