@@ -8,9 +8,14 @@
 /* Whatever else is to be done comes after it. */
 static void make_room(const struct config *c, struct error *e)
 {
+    static const char directory[] = "file://";
     char then[sizeof(e->hint)];
     memcpy(then, e->hint, sizeof(then));
-    if (then[0])
+    bool store = e->kind == ERROR_STORE && c && c->store && strncmp(c->store, directory, strlen(directory)) == 0;
+    if (store)
+        error_hint(e, "make room for the store in %s (df -h %s)%s%s", c->store + strlen(directory),
+                   c->store + strlen(directory), then[0] ? "; then: " : "", then);
+    else if (then[0])
         error_hint(e, "make room first (df -h shows where); then: %s", then);
     else if (c)
         error_hint(e, "make room (df -h shows where); %s/cache may be deleted at any time", c->state_dir);
@@ -20,7 +25,7 @@ static void make_room(const struct config *c, struct error *e)
 
 void advice_give(const struct config *c, struct error *e)
 {
-    if (e->code == -ENOSPC || e->code == -EDQUOT)
+    if ((e->code == -ENOSPC || e->code == -EDQUOT) && e->kind != ERROR_USAGE)
         make_room(c, e);
     else if (e->hint[0])
         return;

@@ -4,6 +4,7 @@
 #include "cli/interrupt.h"
 #include "cli/place.h"
 #include "cli/renewal.h"
+#include "cli/room.h"
 #include "fusefs/control.h"
 #include "fusefs/hydrate.h"
 #include "fusefs/serve.h"
@@ -36,6 +37,7 @@ struct daemon {
     char **first; /* paths that the last session touched first; the hydrating thread's */
     size_t first_count;
     struct renewal *renewal;
+    struct room *room;
     struct control *control;
     int stop_fd; /* of a full box: readable when it shall end */
     struct known_extent known[KNOWN_BATCH];
@@ -44,7 +46,7 @@ struct daemon {
 
 static int flush_known(struct daemon *d, struct error *e)
 {
-    int r = d->known_count ? cache_known_add(d->stack->cache, d->known, d->known_count, e) : 0;
+    int r = d->known_count && d->stack->cache ? cache_known_add(d->stack->cache, d->known, d->known_count, e) : 0;
     d->known_count = 0;
     return r;
 }
@@ -221,6 +223,10 @@ static size_t load_access_list(void *arg, char *const **ret)
 static void start_hydration(struct daemon *d)
 {
     struct error e = { 0 };
+    if (!d->stack->cache) {
+        d->no_hydration = true;
+        return;
+    }
     struct hydrate_config c = { .tree = d->view.tree,
                                 .source = view_source(&d->view),
                                 .cache = d->stack->cache,
@@ -287,6 +293,8 @@ static int run_lazy(struct daemon *d, struct error *e)
         return r;
     start_hydration(d); /* before anybody asks: the first pages are on their way when the mount is ready */
     r = start_listening(d, e);
+    if (r == 0 && d->stack->cache)
+        r = room_start(d->stack->cache, &d->room, e);
     return r < 0 ? r : serve_run(d->serve, e);
 }
 
@@ -317,6 +325,7 @@ int daemon_run(struct stack *s, bool fuse, struct error *e)
         return r; /* threads may still use what is here: the process ends */
     control_stop(d->control);
     renewal_stop(d->renewal);
+    room_stop(d->room);
     hydrate_free(d->hydrate);
     serve_free(d->serve);
     touches_free(d->touches);

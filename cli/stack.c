@@ -247,7 +247,9 @@ int stack_content(struct stack *s, struct error *e)
     _cleanup_free_ char *path = mem_printf("%s/cache", s->config->state_dir);
     uint64_t limit = s->config->cache_max ? s->config->cache_max : 20ull << 30;
     int r = cache_open(path, s->name, limit, &s->cache, e);
-    if (r < 0)
+    if (r == -ENOSPC) /* the disk is full: nothing needs a cache to be right */
+        ui_warn(s->ui, "%s; going on without the cache", e->text);
+    else if (r < 0)
         return r;
     struct fetch_config c = { .store = s->store,
                               .seal = s->seal,

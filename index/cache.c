@@ -332,12 +332,12 @@ static int change_all(struct cache *c, int (*change)(struct catalog *c, const ch
 
 int cache_unkeep_all(struct cache *c, struct error *e)
 {
-    return change_all(c, catalog_unkeep, e);
+    return !c ? 0 : change_all(c, catalog_unkeep, e);
 }
 
 int cache_known_clear(struct cache *c, struct error *e)
 {
-    return change_all(c, catalog_known_clear, e);
+    return !c ? 0 : change_all(c, catalog_known_clear, e);
 }
 
 uint64_t cache_bytes(struct cache *c)
@@ -389,6 +389,8 @@ static int known_add(struct cache *c, const struct known_extent *x, size_t count
 
 int cache_known_add(struct cache *c, const struct known_extent *x, size_t count, struct error *e)
 {
+    if (!c)
+        return 0;
     pthread_mutex_lock(&c->write);
     int r = cachedir_stale(&c->dir) ? begin_again(c, false, e) : 0;
     if (r == 0)

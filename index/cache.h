@@ -26,7 +26,7 @@
 struct cache;
 
 /* dir: $AGBOX_STATE_DIR/cache, absolute, made if absent; a damaged catalog is thrown away with the files. limit: bytes,
- * 0 none. */
+ * 0 none. On a full disk everything in it goes; -ENOSPC ERROR_FAILED: that did not help, and there is no catalog. */
 int cache_open(const char *dir, const char *box, uint64_t limit, struct cache **ret, struct error *e);
 void cache_close(struct cache *c); /* NULL is fine */
 void cache_closep(struct cache **c);
@@ -55,7 +55,7 @@ int cache_make_room(struct cache *c, struct error *e);
 uint64_t cache_gone(struct cache *c);
 
 /* Known content of the mounted base, hash -> where it is: what park deduplicates against (rule S1). Filled as metadata
- * streams in. */
+ * streams in. c NULL where there is no cache: adding and clearing do nothing. */
 struct known_extent {
     struct hash hash;
     uint64_t length;

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define CATALOG_NAME ".catalog.db"
+#define CATALOG_NEEDS (256u * 1024) /* to be opened and begun */
 #define EVICT_BATCH 64
 
 void cachedir_path(const char *box, const struct pack_name *p, char to[CACHEDIR_PATH_MAX])
@@ -82,6 +84,13 @@ static int open_catalogs(struct cachedir *d, const char *path, struct error *e)
     return r;
 }
 
+/* sqlite calls that an I/O error, too. */
+static bool is_full(int dir)
+{
+    struct statvfs v;
+    return fstatvfs(dir, &v) == 0 && v.f_bavail * v.f_frsize < CATALOG_NEEDS;
+}
+
 int cachedir_open(const char *path, const char *box, ino_t bad, struct cachedir *ret, struct error *e)
 {
     _cleanup_(cachedir_release) struct cachedir d = CACHEDIR_NONE;
@@ -104,6 +113,17 @@ int cachedir_open(const char *path, const char *box, ino_t bad, struct cachedir 
         catalog_close(mem_steal(d.writer));
         throw_away(d.fd);
         r = open_catalogs(&d, path, &why);
+    }
+    if (r < 0 && is_full(d.fd)) {
+        log_warn("the disk is full: what %s has goes", path);
+        catalog_close(mem_steal(d.reader));
+        catalog_close(mem_steal(d.writer));
+        throw_away(d.fd);
+        r = open_catalogs(&d, path, &why);
+        if (r < 0)
+            unlinkat(d.fd, CATALOG_NAME, 0);
+        if (r < 0 && is_full(d.fd))
+            r = error_set(&why, ERROR_FAILED, -ENOSPC, "open the catalog of %s", path);
     }
     flock(d.fd, LOCK_UN);
     if (r < 0) {
