@@ -177,7 +177,8 @@ static int run(struct cmd_context *c, struct error *e)
     if (r < 0 || damaged == 0)
         return r;
     error_say(e, ERROR_DAMAGED, -EBADMSG, "the store has damage: %s", TEXT_COUNT(damaged, "finding"));
-    return error_hint(e, "restore what is whole now; a node that still has a damaged file can be parked again"),
+    return error_hint(e,
+                      "ag-box restore brings what is whole; a node that still has a damaged file can be parked again"),
            -EBADMSG;
 }
 

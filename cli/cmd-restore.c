@@ -53,6 +53,7 @@ static int fill_directory(struct cmd_context *c, struct stack *s, const struct v
     const char *path = c->arguments[1];
     _cleanup_(view_close) struct view view = { 0 };
     struct fill_stats stats = { 0 };
+    uint64_t lost = 0;
     int r = stack_content(s, e);
     if (r == 0)
         r = view_open_id(s, &v->snapshot, &view, e);
@@ -63,13 +64,18 @@ static int fill_directory(struct cmd_context *c, struct stack *s, const struct v
     _cleanup_close_ int to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (to < 0)
         return error_set(e, ERROR_USAGE, -errno, "open %s", path);
-    r = filling_run(s, &view, part_of(c), to, false, &stats, e);
+    r = filling_run(s, &view, part_of(c), to, false, &lost, &stats, e);
     if (r < 0) {
         error_prefix(e, "restore %s", v->box);
         return error_hint(e, "%s holds what was written until then; remove it before you try again", path);
     }
     tell(c, v, &view.snapshot, &stats);
-    return 0;
+    ui_field_integer(c->ui, "lost", (int64_t)lost);
+    if (lost == 0)
+        return 0;
+    error_say(e, ERROR_DAMAGED, -EIO, "restore %s: %llu files are damaged in the store and left out", v->box,
+              (unsigned long long)lost);
+    return error_hint(e, "an older snapshot may have them: ag-box ls --snapshots %s", v->box);
 }
 
 static int run(struct cmd_context *c, struct error *e)

@@ -6,9 +6,12 @@
 
 #include <errno.h>
 
+#define LOST_NAMED 20
+
 struct filling {
     struct stack *stack;
     uint64_t total;
+    uint64_t *lost;
 };
 
 static int check(void *arg, const struct fill_stats *so_far, struct error *e)
@@ -18,10 +21,17 @@ static int check(void *arg, const struct fill_stats *so_far, struct error *e)
     return interrupt_check(e);
 }
 
-int filling_run(struct stack *s, struct view *v, const char *from, int to, bool resume, struct fill_stats *ret,
-                struct error *e)
+static void lose(void *arg, const char *path, const struct error *why)
 {
-    struct filling f = { .stack = s, .total = v->snapshot.bytes };
+    struct filling *f = arg;
+    if ((*f->lost)++ < LOST_NAMED)
+        ui_warn(f->stack->ui, "%s is left out: %s", path, why->text);
+}
+
+int filling_run(struct stack *s, struct view *v, const char *from, int to, bool resume, uint64_t *lost,
+                struct fill_stats *ret, struct error *e)
+{
+    struct filling f = { .stack = s, .total = v->snapshot.bytes, .lost = lost };
     struct hash_key key;
     keys_identity(&s->keys, s->name, &key);
     struct fill_config c = { .tree = v->tree,
@@ -31,6 +41,7 @@ int filling_run(struct stack *s, struct view *v, const char *from, int to, bool 
                              .resume = resume,
                              .key = &key,
                              .check = check,
+                             .lost = lost ? lose : NULL,
                              .arg = &f };
     int r = fill_run(&c, ret, e);
     ui_progress_end(s->ui);

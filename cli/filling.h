@@ -6,6 +6,7 @@
 #include "cli/view.h"
 #include "index/fill.h"
 
-/* from: "project" or "home". to: an open directory. */
-int filling_run(struct stack *s, struct view *v, const char *from, int to, bool resume, struct fill_stats *ret,
-                struct error *e);
+/* from: "project" or "home". to: an open directory. lost: how many names are left out because the store has them
+ * damaged, the first of which are warned of; NULL: the first one is an error. */
+int filling_run(struct stack *s, struct view *v, const char *from, int to, bool resume, uint64_t *lost,
+                struct fill_stats *ret, struct error *e);

@@ -146,7 +146,8 @@ static int fill_one(struct stack *s, struct view *v, const char *from, const cha
     if (r < 0)
         return r;
     _cleanup_close_ int to = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    r = to < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path) : filling_run(s, v, from, to, true, &stats, e);
+    r = to < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", path)
+               : filling_run(s, v, from, to, true, NULL, &stats, e);
     sum->files += stats.files;
     sum->bytes += stats.bytes;
     sum->kept += stats.kept;

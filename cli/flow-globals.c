@@ -295,7 +295,7 @@ static int fetch(struct stack *s, struct snapshot_id *ret, struct error *e)
     if (r == 0)
         r = view_open_id(s, &v.snapshot, &view, e);
     if (r == 0)
-        r = filling_run(s, &view, "home", to, false, &stats, e);
+        r = filling_run(s, &view, "home", to, false, NULL, &stats, e);
     if (visit_end(s, &v, &why) < 0)
         ui_warn(s->ui, "the hold of this pull stays until the next command can remove it: %s", why.text);
     *ret = v.snapshot;

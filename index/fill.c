@@ -160,7 +160,10 @@ static int put_link(struct fill *f, const char *name, const char *first, struct 
         if (r < 0)
             return r;
     }
-    if (linkat(parent, other, f->directory, name, 0) < 0)
+    bool made = linkat(parent, other, f->directory, name, 0) == 0;
+    if (!made && errno == ENOENT && f->config->lost)
+        return error_say(e, ERROR_DAMAGED, -ENOENT, "it is one file with %s", first);
+    if (!made)
         return error_set(e, ERROR_FAILED, -errno, "link to %s", first);
     return 0;
 }
@@ -195,10 +198,23 @@ static int put(struct fill *f, const char *name, const struct entry *n, struct e
     return inside ? put_link(f, name, n->target + f->strip, e) : put_outsider(f, name, n, e);
 }
 
+/* With the error of the entry at hand: whether the fill goes on without it. */
+static bool leave_out(struct fill *f, const char *name, const struct entry *n, struct error *e)
+{
+    if (!f->config->lost || !e || e->kind != ERROR_DAMAGED || (n->type != ENTRY_FILE && n->type != ENTRY_LINK))
+        return false;
+    unlinkat(f->directory, name, 0);
+    f->stats.files--;
+    f->config->lost(f->config->arg, buf_string(&f->path), e);
+    *e = (struct error){ 0 };
+    return true;
+}
+
 static int put_entry(void *arg, uint64_t position, struct bytes key, const struct entry *n, struct error *e)
 {
     struct fill *f = arg;
     const char *name;
+    uint64_t bytes = f->stats.bytes;
     int r = key_to_path(key, &f->path);
     if (r < 0)
         return error_set(e, ERROR_DAMAGED, r, "a key of the tree");
@@ -207,6 +223,10 @@ static int put_entry(void *arg, uint64_t position, struct bytes key, const struc
     r = reach(f, &name, e);
     if (r == 0)
         r = put(f, name, n, e);
+    if (r < 0 && leave_out(f, name, n, e)) {
+        f->stats.bytes = bytes;
+        r = 0;
+    }
     if (r == 0)
         r = check(f, e);
     return r < 0 ? error_prefix(e, "%s", buf_string(&f->path)), r : 0;

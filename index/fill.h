@@ -34,6 +34,9 @@ struct fill_config {
     const struct hash_key *key; /* the store's content key; with resume */
     /* After every entry and extent; non-zero ends it with that result. May be NULL. */
     int (*check)(void *arg, const struct fill_stats *so_far, struct error *e);
+    /* A name whose content is damaged or gone, or that is one with such a name: it is left out, and the rest is
+     * written. path: in the tree. NULL: the first one ends it. Damaged metadata ends it in any case. */
+    void (*lost)(void *arg, const char *path, const struct error *why);
     void *arg;
 };
 

@@ -53,3 +53,25 @@ on a ag-box restore demo "$WORK/another"
 on b ag-box restore demo "$WORK/another-2"
 [ "$(holds)" = 0 ] || fail "the hold of a killed restore stays"
 [ -z "$(ls -A "$WORK/node/b/state/visits")" ] || fail "the record of a killed restore stays"
+
+# Damage: what is whole is written, what is not is named and left out, with all its names.
+mkdir -p "$WORK/harm/deep"
+for i in $(seq 1 25); do head -c 1500000 /dev/urandom >"$WORK/harm/deep/file$i"; done
+ln "$WORK/harm/deep/file7" "$WORK/harm/second-name"
+echo small >"$WORK/harm/small"
+on a ag-box track harm "$WORK/harm"
+for pack in $(find "$WORK/store/box/harm/pack" -type f -size +12M); do
+    rm -rf "$WORK/node/b/state/cache" # it would have all of it
+    mv "$pack" "$WORK/gone"
+    expect_exit 7 on b ag-box restore harm "$WORK/harmed" --json
+    jq -e '.ok == false and .code == 7 and .lost > 2 and .files + .lost == 27' "$WORK/output" >/dev/null || fail "$(cat "$WORK/output")"
+    expect_error "project/deep/file"
+    [ "$(grep -c "is left out" "$WORK/error")" = "$(jq '[.lost, 20] | min' "$WORK/output")" ] || fail "not as many are named"
+    [ "$(find "$WORK/harmed" -type f | wc -l)" = "$(jq .files "$WORK/output")" ] || fail "not as many are there"
+    find "$WORK/harmed" -type f -printf '%P\n' | while read -r file; do cmp "$WORK/harm/$file" "$WORK/harmed/$file"; done
+    rm -r "$WORK/harmed"
+    mv "$WORK/gone" "$pack"
+done
+on b ag-box restore harm "$WORK/harmed"
+expect_same_tree "$WORK/harm" "$WORK/harmed"
+on a ag-box park harm
