@@ -7,6 +7,7 @@
 #include "cli/pending.h"
 #include "cli/place.h"
 #include "cli/project.h"
+#include "cli/saving.h"
 #include "cli/unit.h"
 #include "cli/view.h"
 #include "cli/visit.h"
@@ -103,7 +104,7 @@ static void add_pending(struct stack *s, json_t *o)
     if (r == 0)
         r = view_open_committed(s, &committed, NULL);
     if (r == 0)
-        r = pending_bytes(root, committed.snapshot.time_ns, &bytes, NULL);
+        r = pending_bytes(root, saving_since(s, &committed.snapshot), &bytes, NULL);
     json_object_set_new(o, "pending_bytes", json_integer((json_int_t)bytes));
 }
 

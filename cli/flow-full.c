@@ -204,6 +204,8 @@ static int fill(struct stack *s, struct error *e)
         r = learn(s, &v, e);
     if (r == 0)
         r = move_into_place(s, place, e);
+    if (r == 0 && utimensat(s->box_dir, "base", NULL, 0) < 0) /* saving_since */
+        r = error_set(e, ERROR_FAILED, -errno, "set the time of %s's base", s->name);
     if (r < 0) {
         error_hint(e, "ag-box up %s goes on with it; ag-box park %s gives it up", s->name, s->name);
         return r;

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define UNSETTLED_SHOWN 8
 #define BIG_FILES 64
@@ -91,11 +92,20 @@ static int on_progress(void *arg, uint64_t files, uint64_t bytes, uint64_t sent)
     return interrupt_seen();
 }
 
+int64_t saving_since(struct stack *s, const struct snapshot *newest)
+{
+    struct stat st;
+    if (!newest || !s->record.full || fstatat(s->box_dir, "base", &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return newest ? newest->time_ns : 0;
+    int64_t filled = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec; /* flow-full */
+    return filled > newest->time_ns ? filled : newest->time_ns;
+}
+
 uint64_t saving_pending(struct stack *s, const struct saving_config *c)
 {
     _cleanup_free_ char *upper = mem_printf("%s/box/%s/%s/upper", s->config->state_dir, s->name, s->record.upper);
     uint64_t bytes = 0;
-    pending_bytes(s->record.upper[0] ? upper : c->project, c->parent ? c->parent->time_ns : 0, &bytes, NULL);
+    pending_bytes(s->record.upper[0] ? upper : c->project, saving_since(s, c->parent), &bytes, NULL);
     return bytes;
 }
 

@@ -42,6 +42,9 @@ struct saved {
 
 /* A record with an upper is walked as an overlay, otherwise the plain directories are. */
 int saving_run(struct stack *s, const struct saving_config *c, struct saved *ret, struct error *e);
+/* From when on a ctime in the working tree says that something was written since this snapshot (cli/pending): a box
+ * that was filled from it has no older one. */
+int64_t saving_since(struct stack *s, const struct snapshot *newest);
 /* About how many bytes it would read (cli/pending). */
 uint64_t saving_pending(struct stack *s, const struct saving_config *c);
 /* Content alone, ahead of a walk that counts: that one need not read it again, nor wait until it is sent (rule V1). */

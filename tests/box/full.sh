@@ -12,6 +12,18 @@ on a ag-box track demo "$project"
 on a sh -c "echo remembered >'$WORK/node/a/state/box/demo/home/note'"
 on a ag-box park demo
 on a ag-box up demo --full
+pending() { on a ag-box status --json demo | jq .pending_bytes; }
+[ "$(pending)" = 0 ] || fail "$(pending) bytes are pending, all of which were just fetched"
+on a sh -c "echo more >>'$project/file'"
+[ "$(pending)" -gt 0 ] || fail "nothing is pending"
+on a ag-box park demo
+on a ag-box up demo --full
+on a sh -c "echo here >'$project/new-file'; rm '$project/new-file'"
+expect_exit 0 on a ag-box diff demo # what a park makes a snapshot of, however little, is told
+[ "$(cat "$WORK/output")" = "M	." ] || fail "a directory's time is not told"
+expect_exit 0 on a ag-box park demo --json
+jq -e .changed "$WORK/output" || fail "no snapshot"
+on a ag-box up demo --full
 expect_exit 0 on a ag-box park demo
 expect_output "nothing had changed" # what was filled is what the store has: not a byte is sent again
 
