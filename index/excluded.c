@@ -9,6 +9,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#define PROJECT "project/"
+
 /* A file that rules cover under some name and that has others. */
 struct suspect {
     struct {
@@ -75,8 +77,10 @@ static bool by_rule(const struct excluded *x, const char *path, bool directory)
     const char *slash = strchr(path, '/');
     if (!slash)
         return false; /* the roots themselves */
+    bool project = strncmp(path, PROJECT, strlen(PROJECT)) == 0;
     return is_secret(path) ||
-           exclude_entry(x->rules, (struct bytes){ (const uint8_t *)slash + 1, strlen(slash + 1) }, directory);
+           (project &&
+            exclude_entry(x->rules, (struct bytes){ (const uint8_t *)slash + 1, strlen(slash + 1) }, directory));
 }
 
 static struct suspect *find(const struct excluded *x, uint64_t device, uint64_t inode)

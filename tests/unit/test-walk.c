@@ -405,9 +405,10 @@ static void a_rule_leaves_out_a_file_only_with_every_name(void **state)
     scratch_write("2", "%s/project/two.log", root);
     scratch_write("3", "%s/project/three.log", root);
     scratch_write("4", "%s/project/modules/part/four", root);
+    scratch_write("6", "%s/home/six.log", root); /* rules are the project's */
     scratch_write("5", "%s/project/modules/five", root);
     assert_int_equal(linkat(project, "two.log", project, "two", 0), 0);
-    assert_int_equal(linkat(project, "three.log", home, "three.log", 0), 0);
+    assert_int_equal(linkat(project, "three.log", project, "again.log", 0), 0);
     assert_int_equal(linkat(project, "modules/part/four", project, "four", 0), 0);
     assert_int_equal(linkat(project, "modules/five", AT_FDCWD, "/dev/null/x", 0), -1);
     char outside[300];
@@ -417,11 +418,11 @@ static void a_rule_leaves_out_a_file_only_with_every_name(void **state)
     struct record r = { 0 };
     walk(&r, (struct walk_config){ .home = home, .rules = x });
     assert_string_equal((char *)r.lines.data,
-                        "home directory\nproject directory\nproject/four file\nproject/modules directory\n"
+                        "home directory\nproject directory\nhome/six.log file\nproject/four file\nproject/modules directory\n"
                         "project/two file\nproject/two.log link project/two\nproject/modules/part directory\n"
                         "project/modules/part/four link project/four\n");
     assert_string_equal((char *)r.excluded.data,
-                        "home/three.log\nproject/one.log\nproject/three.log\nproject/modules/five\n");
+                        "project/again.log\nproject/one.log\nproject/three.log\nproject/modules/five\n");
     release(&r);
     exclude_free(x);
 }
