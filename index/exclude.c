@@ -392,3 +392,17 @@ bool exclude_path(const struct exclude *x, struct bytes path, bool directory)
     }
     return exclude_entry(x, path, directory);
 }
+
+bool exclude_placed(const char *path, const char *target)
+{
+    static const struct {
+        const char *path, *target;
+    } placed[] = {
+        { "home/.claude/CLAUDE.md", "/run/box/etc/claude/CLAUDE.md" },
+        { "home/.claude/settings.json", "/run/box/etc/claude/settings.json" },
+    };
+    for (size_t i = 0; i < sizeof(placed) / sizeof(placed[0]); i++)
+        if (strcmp(path, placed[i].path) == 0 && strcmp(target, placed[i].target) == 0)
+            return true;
+    return false;
+}

@@ -41,3 +41,9 @@ bool exclude_path(const struct exclude *x, struct bytes path, bool directory);
  * temporary files that are renamed over it are, too. path ("home/.codex/auth.json") starts with its root.
  */
 bool exclude_secret(struct bytes path);
+
+/*
+ * Whether the symbolic link at path is one that each start of a box places in its HOME, to what the box is shown of its
+ * host (sandbox/points): the node's, not the box's, so no tree has an entry for it. target: the link's.
+ */
+bool exclude_placed(const char *path, const char *target);

@@ -57,24 +57,38 @@ int points_track(int home, const char *project, struct error *e)
     return r;
 }
 
-/* Programs replace the link by a file of their own. A link to what this host has not would only be in their way. */
+static int put_or_take_link(int at, const char *name, size_t i, bool has, struct error *e)
+{
+    char target[256] = "";
+    bool linked = readlinkat(at, name, target, sizeof(target) - 1) > 0 && strcmp(target, links[i].target) == 0;
+    if (linked && !has && unlinkat(at, name, 0) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "remove %s in the box's HOME", links[i].name);
+    if (!linked && has && symlinkat(links[i].target, at, name) < 0 && errno != EEXIST)
+        return error_set(e, ERROR_FAILED, -errno, "link %s in the box's HOME", links[i].name);
+    return 0;
+}
+
+/* Programs replace the link by a file of their own. A link to what this host has not would only be in their way. The
+ * link is no part of a snapshot (index/exclude), so its directory is as it was: starting a box changes nothing. */
 static int make_link(int home, size_t i, const struct host *h, struct error *e)
 {
     _cleanup_free_ char *of_host = mem_printf("%s/%s", h->home, links[i].of_host);
     _cleanup_free_ char *parent = mem_strdup(links[i].name);
-    char *slash = strrchr(parent, '/'), target[256] = "";
+    char *slash = strrchr(parent, '/');
     *slash = '\0';
     _cleanup_close_ int at = -1;
     bool has = access(of_host, R_OK) == 0;
     int r = make_beneath(home, parent, &at, e);
     if (r < 0)
         return r == -ENOTDIR ? 0 : r;
-    bool linked = readlinkat(at, slash + 1, target, sizeof(target) - 1) > 0 && strcmp(target, links[i].target) == 0;
-    if (linked && !has && unlinkat(at, slash + 1, 0) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "remove %s in the box's HOME", links[i].name);
-    if (!linked && has && symlinkat(links[i].target, at, slash + 1) < 0 && errno != EEXIST)
-        return error_set(e, ERROR_FAILED, -errno, "link %s in the box's HOME", links[i].name);
-    return 0;
+    struct stat before;
+    if (fstat(at, &before) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "look at %s in the box's HOME", parent);
+    r = put_or_take_link(at, slash + 1, i, has, e);
+    const struct timespec times[] = { { .tv_nsec = UTIME_OMIT }, before.st_mtim };
+    if (r == 0 && futimens(at, times) < 0)
+        r = error_set(e, ERROR_FAILED, -errno, "keep the time of %s in the box's HOME", parent);
+    return r;
 }
 
 int points_start(int home, const char *project, const struct host *h, bool ret[HOST_CONFIGURATION_COUNT],

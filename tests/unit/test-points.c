@@ -2,6 +2,7 @@
 #include "sandbox/points.h"
 
 #include "index/base/mem.h"
+#include "index/exclude.h"
 #include "tests/unit/scratch.h"
 
 #include <errno.h>
@@ -109,6 +110,7 @@ static void links_to_copies(void **state)
     assert_int_equal(points_start(p.home, "/srv/demo", &p.host, shown, &left_out, NULL), 0);
     assert_true(readlinkat(p.home, ".claude/settings.json", target, sizeof(target) - 1) > 0);
     assert_string_equal(target, "/run/box/etc/claude/settings.json");
+    assert_true(exclude_placed("home/.claude/settings.json", target)); /* no snapshot has it */
     assert_false(there(&p, ".claude/CLAUDE.md"));
 
     scratch_write("own", "%s/home/.claude/CLAUDE.md", p.scratch);

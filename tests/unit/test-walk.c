@@ -417,10 +417,11 @@ static void a_rule_leaves_out_a_file_only_with_every_name(void **state)
 
     struct record r = { 0 };
     walk(&r, (struct walk_config){ .home = home, .rules = x });
-    assert_string_equal((char *)r.lines.data,
-                        "home directory\nproject directory\nhome/six.log file\nproject/four file\nproject/modules directory\n"
-                        "project/two file\nproject/two.log link project/two\nproject/modules/part directory\n"
-                        "project/modules/part/four link project/four\n");
+    assert_string_equal(
+        (char *)r.lines.data,
+        "home directory\nproject directory\nhome/six.log file\nproject/four file\nproject/modules directory\n"
+        "project/two file\nproject/two.log link project/two\nproject/modules/part directory\n"
+        "project/modules/part/four link project/four\n");
     assert_string_equal((char *)r.excluded.data,
                         "project/again.log\nproject/one.log\nproject/three.log\nproject/modules/five\n");
     release(&r);
