@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/stack.h"
+#include "cli/terminal.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -10,15 +11,30 @@
 #define PASSWORD_MAX 1024
 #define RECOVERY_MAX 8192
 
+/* What nobody sees is typed twice: a typing error would be the store's only key. */
+static int ask_password(char to[PASSWORD_MAX], struct error *e)
+{
+    char again[PASSWORD_MAX] = "";
+    int r = terminal_ask("new password: ", to, PASSWORD_MAX, e);
+    if (r == 0 && to[0])
+        r = terminal_ask("once more: ", again, PASSWORD_MAX, e);
+    if (r == 0 && strcmp(to, again) != 0)
+        r = error_say(e, ERROR_USAGE, -EINVAL, "the two passwords differ: nothing is changed");
+    explicit_bzero(again, sizeof(again));
+    return r;
+}
+
 /* From BOX_NEW_PASSWORD or the first line of stdin; never from the command line, where everyone can read it. */
 static int new_password(char to[PASSWORD_MAX], struct error *e)
 {
     const char *value = getenv("BOX_NEW_PASSWORD");
     if (value) {
         snprintf(to, PASSWORD_MAX, "%s", value);
+    } else if (isatty(STDIN_FILENO)) {
+        int r = ask_password(to, e);
+        if (r < 0)
+            return r;
     } else {
-        if (isatty(STDIN_FILENO))
-            fprintf(stderr, "new password: ");
         if (!fgets(to, PASSWORD_MAX, stdin))
             to[0] = '\0';
         to[strcspn(to, "\n")] = '\0';
@@ -105,6 +121,7 @@ static int run(struct cmd_context *c, struct error *e)
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0 && strcmp(verb, "recover") == 0)
         return recover(&s, c, e);
+    s.asks_config = true; /* what this node has kept may open with a password that is none any more */
     if (r == 0)
         r = stack_store(&s, e);
     if (r < 0)
@@ -116,7 +133,7 @@ static int run(struct cmd_context *c, struct error *e)
     if (strcmp(verb, "passwd") == 0 || strcmp(verb, "add") == 0)
         return change(&s, c, verb, e);
     if (strcmp(verb, "remove") == 0 && c->argument_count == 2) {
-        r = keys_remove(s.store, c->config->password, c->arguments[1], e);
+        r = keys_remove(s.store, c->config->password, c->arguments[1], c->options.force, e);
         if (r == 0)
             ui_line(c->ui, "slot %s is removed", c->arguments[1]);
         return r;
@@ -136,6 +153,7 @@ const struct cmd cmd_key = {
         "standard input and makes the store open with the password that is configured here.",
     .arguments_min = 1,
     .arguments_max = 2,
-    .options = { { "label", CMD_TEXT, CMD_OPTION(label), "TEXT", "a word to know the new slot by (add)" } },
+    .options = { { "force", CMD_FLAG, CMD_OPTION(force), NULL, "remove the slot of the configured password, too" },
+                 { "label", CMD_TEXT, CMD_OPTION(label), "TEXT", "a word to know the new slot by (add)" } },
     .run = run,
 };

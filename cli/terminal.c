@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/terminal.h"
 
+#include "cli/interrupt.h"
+
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -59,6 +63,58 @@ void terminal_restore(bool broken)
         (void)!write(used.fd, SET_BACK, strlen(SET_BACK));
     set(TCSAFLUSH, &used.before);
     used.raw = false;
+}
+
+/* The kernel's own keys for a stop or a core dump would leave the terminal silent. */
+static int silence(struct error *e)
+{
+    if (tcgetattr(STDIN_FILENO, &used.before) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "read the terminal's mode");
+    used.fd = STDIN_FILENO;
+    used.raw_mode = used.before;
+    used.raw_mode.c_lflag &= ~(tcflag_t)ECHO;
+    used.raw_mode.c_lflag |= ICANON | ISIG | ECHONL;
+    used.raw_mode.c_cc[VSUSP] = used.raw_mode.c_cc[VQUIT] = _POSIX_VDISABLE;
+    int r = set(TCSAFLUSH, &used.raw_mode);
+    return r < 0 ? error_set(e, ERROR_FAILED, r, "set the terminal's mode") : 0;
+}
+
+/* A signal that comes before the wait ends it, too. */
+static int wait_for_line(struct error *e)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+    int r = interrupt_check(e);
+    while (r == 0 && ppoll(&in, 1, NULL, &before) < 0 && errno == EINTR)
+        r = interrupt_check(e);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
+int terminal_ask(const char *question, char *to, size_t size, struct error *e)
+{
+    int r = silence(e);
+    if (r < 0)
+        return r;
+    fputs(question, stderr);
+    fflush(stderr);
+    r = wait_for_line(e);
+    ssize_t n = r == 0 ? read(STDIN_FILENO, to, size - 1) : 0;
+    if (n < 0)
+        r = error_set(e, ERROR_FAILED, -errno, "read the terminal");
+    set(TCSAFLUSH, &used.before);
+    if (r < 0) {
+        fputs("\n", stderr);
+        return r;
+    }
+    to[n] = '\0';
+    if (n > 0 && to[n - 1] == '\n')
+        to[n - 1] = '\0';
+    else if ((size_t)n == size - 1)
+        return error_say(e, ERROR_USAGE, -E2BIG, "more than %zu bytes", size - 2);
+    return 0;
 }
 
 void terminal_size(int fd, uint16_t *ret_rows, uint16_t *ret_cols)

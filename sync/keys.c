@@ -257,7 +257,7 @@ int keys_change(struct store *s, const char *password, const char *new_password,
     return r < 0 ? r : put_config(s, &c.slots, c.info.etag, e);
 }
 
-int keys_remove(struct store *s, const char *password, const char *slot_id, struct error *e)
+int keys_remove(struct store *s, const char *password, const char *slot_id, bool own, struct error *e)
 {
     _cleanup_(change_release) struct change c = { 0 };
     int r = change_begin(s, password, &c, e);
@@ -271,6 +271,10 @@ int keys_remove(struct store *s, const char *password, const char *slot_id, stru
     if (c.slots.count == 1)
         return error_say(e, ERROR_USAGE, -EBUSY, "%s is the last key slot: without it nothing in the store can be read",
                          slot_id);
+    if (i == c.which && !own) {
+        error_say(e, ERROR_USAGE, -EPERM, "%s is the slot of the password that is configured here", slot_id);
+        return error_hint(e, "configure another slot's password first, or say --force"), -EPERM;
+    }
     slots_remove(&c.slots, i);
     return put_config(s, &c.slots, c.info.etag, e);
 }

@@ -49,13 +49,14 @@ bool keys_same_store(struct bytes a, struct bytes b);
 
 /*
  * Slot changes rewrite config by If-Match; -ESTALE ERROR_FAILED: someone else changed it meanwhile. password proves the
- * right to do it; the last slot stays (-EBUSY ERROR_USAGE). keys_change replaces the slot that password opens.
+ * right to do it; the last slot stays (-EBUSY ERROR_USAGE), and
+ * unless own is set the one that password opens (-EPERM ERROR_USAGE). keys_change replaces the slot that password opens.
  */
 int keys_slots(struct store *s, struct keys_slot_info *ret, size_t *count,
                struct error *e); /* count: room in, number out */
 int keys_add(struct store *s, const char *password, const char *new_password, const char *label, struct error *e);
 int keys_change(struct store *s, const char *password, const char *new_password, struct error *e);
-int keys_remove(struct store *s, const char *password, const char *slot_id, struct error *e);
+int keys_remove(struct store *s, const char *password, const char *slot_id, bool own, struct error *e);
 
 /* The recovery text: the master key in a form for paper, with a checksum; keys_import reads it back (case, spaces and
  * dashes do not count, O is 0, I and L are 1; -EINVAL ERROR_USAGE). */

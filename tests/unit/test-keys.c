@@ -105,9 +105,10 @@ static void slots_are_added_changed_and_removed_but_the_last_stays(void **state)
     assert_int_equal(keys_slots(a->s, info, &count, NULL), 0);
     assert_int_equal(count, 2);
     assert_string_equal(info[1].label, "laptop");
-    assert_int_equal(keys_remove(a->s, "third", info[0].id, NULL), 0);
+    assert_int_equal(keys_remove(a->s, "third", info[1].id, false, &e), -EPERM);
+    assert_int_equal(keys_remove(a->s, "third", info[0].id, false, NULL), 0);
     assert_int_equal(open_with(a, "secret", ERROR_PASSWORD), -EKEYREJECTED);
-    assert_int_equal(keys_remove(a->s, "third", info[1].id, &e), -EBUSY);
+    assert_int_equal(keys_remove(a->s, "third", info[1].id, true, &e), -EBUSY);
     assert_int_equal(e.kind, ERROR_USAGE);
 }
 
