@@ -95,17 +95,17 @@ static bool has_room(const struct command *c)
 
 /* --- what the client says */
 
-/* boxinit's own environment, what START has over it, and a terminal that there is. */
-static char **environment(const struct message_start *s)
+/* boxinit's own environment, PWD for the command's directory, what START has over it, and a terminal that there is. */
+static char **environment(const struct message_start *s, char *pwd)
 {
     size_t own = 0, more = 0, count = 0;
     while (environ[own])
         own++;
     while (s->env[more])
         more++;
-    char **env = mem_new(own + more + 2, sizeof(*env));
-    for (size_t i = 0; i < own + more; i++) {
-        char *item = i < own ? environ[i] : s->env[i - own];
+    char **env = mem_new(own + more + 3, sizeof(*env));
+    for (size_t i = 0; i <= own + more; i++) {
+        char *item = i < own ? environ[i] : i == own ? pwd : s->env[i - own - 1];
         size_t name = (size_t)(strchrnul(item, '=') - item), at = 0;
         while (at < count && (strncmp(env[at], item, name) != 0 || env[at][name] != '='))
             at++;
@@ -131,14 +131,16 @@ static void start(struct command *c, struct bytes body, int64_t now)
         lose_client(c);
         return;
     }
-    _cleanup_free_ char **env = environment(&s);
+    const char *cwd = s.cwd[0] ? s.cwd : c->cwd;
+    _cleanup_free_ char *pwd = mem_printf("PWD=%s", cwd);
+    _cleanup_free_ char **env = environment(&s, pwd);
     struct child_request q = {
         .stdio = s.tty      ? CHILD_TERMINAL
                  : s.detach ? CHILD_NO_INPUT
                             : CHILD_PIPES,
         .rows = s.rows,
         .cols = s.cols,
-        .cwd = s.cwd[0] ? s.cwd : c->cwd,
+        .cwd = cwd,
         .argv = s.argv,
         .env = env,
     };
