@@ -144,6 +144,9 @@ int cmd_parse(const struct cmd *cmd, int argc, char **argv, struct cmd_context *
     opterr = 0;
     optind = 1;
     for (int val; (val = getopt_long(argc, argv, letters, long_options, NULL)) != -1;) {
+        bool cut = optarg && optarg == argv[optind - 1] && strcmp(optarg, "--") == 0; /* the end of options, no value */
+        if (cut)
+            val = ':', optind--;
         if (val == '?' || val == ':') {
             error_say(e, ERROR_USAGE, -EINVAL, val == ':' ? "%s wants a value" : "unknown option %s", argv[optind - 1]);
             error_hint(e, "ag-box %s --help lists the options", cmd->name);

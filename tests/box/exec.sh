@@ -60,6 +60,9 @@ expect_output /usr
 mkdir "$project/sub"
 expect_exit 0 box --cwd sub -- pwd
 expect_output "$project/sub"
+[ "$(box -- printenv PWD)" = "$project" ] || fail "PWD is $(box -- printenv PWD)" # no shell, which would mend it
+[ "$(box --cwd sub -- printenv PWD)" = "$project/sub" ]
+[ "$(box --cwd sub --env PWD=/usr -- printenv PWD)" = /usr ]
 expect_exit 125 box --cwd /no/such -- pwd
 expect_error "go to /no/such in the box: No such file or directory"
 SECRET=leaked expect_exit 0 box --env A=1 --env B='2 3' -- sh -c 'echo "[$A][$B][$HOME][$AGBOX_BOX]"; env'
@@ -124,6 +127,10 @@ expect_exit 127 box --json="$WORK/json" -- no-such-command
 [ "$(json_field "$WORK/json" ok) $(json_field "$WORK/json" code)" = "false 127" ] || fail "$(cat "$WORK/json")"
 expect_exit 125 box --json=/no/such/file -- true
 expect_error "--json=/no/such/file"
+for option in --json --env --cwd; do
+    expect_exit 125 box $option -- true
+    expect_error "$option wants a value"
+done
 
 # What cannot be.
 expect_exit 125 box ls
