@@ -7,7 +7,7 @@
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
-#include "sync/inventory.h"
+#include "sync/marking.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -172,23 +172,51 @@ static int by_age(const void *a, const void *b)
     return older < younger ? 1 : older > younger ? -1 : 0;
 }
 
+/* What lies below a fork, down to the box's line, is listed by its fork. The rest beside the line goes with the next
+ * prunes, unless somebody is about to commit it. */
+enum standing { ON_LINE, IN_FORK, UNREFERENCED };
+
+static enum standing *stand(const struct listing *l, const struct condemned *condemned)
+{
+    const struct inventory *v = &l->inventory;
+    _cleanup_free_ struct retention_item *items = marking_items(v, &l->head, condemned, &RETENTION_DEFAULT);
+    enum standing *ret = mem_new(v->snapshot_count + 1, sizeof(*ret));
+    for (size_t i = 0; i < v->snapshot_count; i++)
+        ret[i] = items[i].line || v->snapshots[i].damaged ? ON_LINE : UNREFERENCED;
+    for (size_t f = 0; f < v->fork_count; f++) {
+        const struct inventory_snapshot *n = inventory_find_snapshot(v, &v->forks[f].snapshot);
+        while (n && ret[n - v->snapshots] == UNREFERENCED) {
+            ret[n - v->snapshots] = IN_FORK;
+            n = n->object ? inventory_find_snapshot(v, &n->object->parent) : NULL;
+        }
+    }
+    return ret;
+}
+
 static void list_snapshots(struct listing *l, const struct condemned *condemned)
 {
     const struct inventory *v = &l->inventory;
     json_t *list = json_array();
+    _cleanup_free_ enum standing *standing = stand(l, condemned);
     _cleanup_free_ const struct inventory_snapshot **sorted = mem_new(v->snapshot_count + 1, sizeof(*sorted));
     for (size_t i = 0; i < v->snapshot_count; i++)
         sorted[i] = &v->snapshots[i];
     qsort(sorted, v->snapshot_count, sizeof(*sorted), by_age);
     for (size_t i = 0; i < v->snapshot_count; i++) {
         const struct inventory_snapshot *n = sorted[i];
-        if (condemned_find_snapshot(condemned, &n->id) || of_fork(v, &n->id) || (!n->object && !n->damaged))
+        enum standing how = standing[n - v->snapshots];
+        if (condemned_find_snapshot(condemned, &n->id) || of_fork(v, &n->id) || how == IN_FORK ||
+            (!n->object && !n->damaged))
             continue;
         json_t *o = describe_snapshot(l, &n->id, n);
         char id[SNAPSHOT_ID_TEXT];
         snapshot_id_text(&n->id, id);
         json_object_set_new(o, "id", json_string(id));
-        print_snapshot(l, id, o, json_is_true(json_object_get(o, "newest")) ? "  newest" : "");
+        json_object_set_new(o, "unreferenced", json_boolean(how == UNREFERENCED));
+        print_snapshot(l, id, o,
+                       json_is_true(json_object_get(o, "newest")) ? "  newest"
+                       : how == UNREFERENCED                      ? "  unreferenced"
+                                                                  : "");
         json_array_append_new(list, o);
     }
     ui_field(l->context->ui, "snapshots", list);

@@ -47,14 +47,15 @@ static json_t *tell(struct stack *s, const struct prune_result *p, bool dry_run)
     ui_line(s->ui, "%s: %s kept; %s %s and %s (%s)", s->name, TEXT_COUNT(kept, "snapshot"),
             dry_run ? "would delete" : "deleted", TEXT_COUNT(m->due.snapshot_count, "snapshot"),
             TEXT_COUNT(m->due.pack_count, "pack"), freed);
-    if (m->garbage_bytes > m->due_bytes)
-        ui_line(s->ui, "  %s %s condemned, to be deleted a day later", waiting, dry_run ? "would be" : "is");
+    size_t snapshots = m->next.snapshot_count - m->due.snapshot_count, packs = m->next.pack_count - m->due.pack_count;
+    if (snapshots + packs > 0)
+        ui_line(s->ui, "  %s and %s (%s) %s condemned, to be deleted a day later", TEXT_COUNT(snapshots, "snapshot"),
+                TEXT_COUNT(packs, "pack"), waiting, dry_run ? "would be" : "are");
     json_t *o =
         json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:b}", "name", s->name, "kept", (json_int_t)kept, "deleted_snapshots",
                   (json_int_t)m->due.snapshot_count, "deleted_packs", (json_int_t)m->due.pack_count, "deleted_bytes",
-                  (json_int_t)m->due_bytes, "condemned",
-                  (json_int_t)(m->next.snapshot_count + m->next.pack_count - m->due.snapshot_count - m->due.pack_count),
-                  "condemned_bytes", (json_int_t)(m->garbage_bytes - m->due_bytes), "dry_run", dry_run);
+                  (json_int_t)m->due_bytes, "condemned", (json_int_t)(snapshots + packs), "condemned_bytes",
+                  (json_int_t)(m->garbage_bytes - m->due_bytes), "dry_run", dry_run);
     json_object_set_new(o, "holds", describe_holds(s, m));
     return o;
 }

@@ -79,26 +79,33 @@ static bool named_by_fork(const struct inventory *v, const struct snapshot_id *i
     return false;
 }
 
-static void choose(struct run *r)
+struct retention_item *marking_items(const struct inventory *v, const struct head *h, const struct condemned *c,
+                                     const struct retention_policy *p)
 {
-    struct marking *m = r->marking;
-    const struct inventory *v = &m->inventory;
-    m->items = mem_new(v->snapshot_count + 1, sizeof(*m->items));
-    m->stays = mem_new(v->snapshot_count + 1, sizeof(*m->stays));
-    m->held_bytes = mem_new(v->hold_count + 1, sizeof(*m->held_bytes));
-    r->reached_packs = mem_new(v->pack_count + 1, sizeof(*r->reached_packs));
+    struct retention_item *items = mem_new(v->snapshot_count + 1, sizeof(*items));
     for (size_t i = 0; i < v->snapshot_count; i++) {
         const struct inventory_snapshot *n = &v->snapshots[i];
-        struct retention_item *t = &m->items[i];
+        struct retention_item *t = &items[i];
         *t = (struct retention_item){ .id = n->id, .time_ns = n->modified_ns };
         if (n->object) {
             t->parent = n->object->parent;
             t->epoch = n->object->epoch;
         }
         t->fork = named_by_fork(v, &n->id);
-        t->condemned = !n->object || condemned_find_snapshot(r->config->condemned, &n->id);
+        t->condemned = !n->object || condemned_find_snapshot(c, &n->id);
     }
-    retention_mark(m->items, v->snapshot_count, r->config->head, &r->config->policy);
+    retention_mark(items, v->snapshot_count, h, p);
+    return items;
+}
+
+static void choose(struct run *r)
+{
+    struct marking *m = r->marking;
+    const struct inventory *v = &m->inventory;
+    m->items = marking_items(v, r->config->head, r->config->condemned, &r->config->policy);
+    m->stays = mem_new(v->snapshot_count + 1, sizeof(*m->stays));
+    m->held_bytes = mem_new(v->hold_count + 1, sizeof(*m->held_bytes));
+    r->reached_packs = mem_new(v->pack_count + 1, sizeof(*r->reached_packs));
 }
 
 static int reach(struct run *r, const struct snapshot *s, struct error *e)

@@ -44,5 +44,8 @@ struct marking {
     size_t fresh;                      /* entries of next that the old list does not have */
 };
 
+/* The snapshots of the inventory by retention (one for each, malloc'd): c is what h names. */
+struct retention_item *marking_items(const struct inventory *v, const struct head *h, const struct condemned *c,
+                                     const struct retention_policy *p);
 int marking_run(const struct marking_config *c, struct marking *ret, struct error *e);
 void marking_release(struct marking *m);
