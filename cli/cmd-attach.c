@@ -53,7 +53,7 @@ static int run(struct cmd_context *c, struct error *e)
     struct session_result ended = { 0 };
     int r = check_terminal(e);
     if (r == 0)
-        r = inside_open(c->config, c->ui, name, &n, e);
+        r = inside_open(c->config, c->ui, name, c->cmd->name, &n, e);
     if (r == 0)
         r = attach(name, &n, &ended, e);
     if (r < 0)

@@ -106,7 +106,7 @@ static int run(struct cmd_context *c, struct error *e)
         ui_set_json_file(c->ui, c->options.json_file);
     int r = check(c, &timeout_s, e);
     if (r == 0)
-        r = inside_open(c->config, c->ui, c->arguments[0], &n, e);
+        r = inside_open(c->config, c->ui, c->arguments[0], c->cmd->name, &n, e);
     if (r == 0) {
         r = execute(c, &n, timeout_s, &x, e);
         tell(c->ui, c->arguments[0], &x, begun_ns);

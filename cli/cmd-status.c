@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/flake.h"
 #include "cli/mounts.h"
+#include "cli/nodes.h"
 #include "cli/overview.h"
 #include "cli/pending.h"
 #include "cli/place.h"
@@ -171,8 +172,9 @@ static void print_settings(struct ui *ui, const json_t *o)
     json_array_foreach(json_object_get(o, "exclude"), i, rule) ui_line(ui, "  exclude %s", json_string_value(rule));
 }
 
-static void print_box(struct ui *ui, const json_t *o)
+static void print_box(struct cmd_context *c, const json_t *o)
 {
+    struct ui *ui = c->ui;
     const char *path = json_string_value(json_object_get(o, "path"));
     ui_line(ui, "%s: %s%s%s", json_string_value(json_object_get(o, "name")),
             json_string_value(json_object_get(o, "state")), path ? " at " : "", path ? path : "");
@@ -212,6 +214,14 @@ static void print_box(struct ui *ui, const json_t *o)
                 (long long)json_integer_value(json_object_get(o, "lease_epoch")),
                 (long long)json_integer_value(json_object_get(o, "lease_age_s")),
                 json_string_value(json_object_get(o, "head")));
+    const char *holder = json_string_value(json_object_get(o, "lease_node"));
+    const char *state = json_string_value(json_object_get(o, "lease_state"));
+    if (holder && strcmp(state, head_state_name(HEAD_HELD)) == 0 && strcmp(holder, c->config->node) != 0) {
+        char there[512];
+        _cleanup_free_ char *words = mem_printf("status %s", json_string_value(json_object_get(o, "name")));
+        nodes_say(c->config, holder, words, false, there);
+        ui_line(ui, "  it is up on %s; %s", holder, there);
+    }
 }
 
 static int one_box(struct cmd_context *c, const char *name, struct error *e)
@@ -237,7 +247,7 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
     }
     if (r < 0)
         ui_warn(c->ui, "%s", why.text);
-    print_box(c->ui, o);
+    print_box(c, o);
     const char *key;
     json_t *value;
     json_object_foreach(o, key, value)
@@ -262,7 +272,7 @@ static int add_box(void *arg, const char *name, struct error *e)
     if (r < 0 || !s.journal || s.record.state == BOX_NONE)
         return r;
     json_t *o = describe(&s);
-    print_box(all->context->ui, o);
+    print_box(all->context, o);
     json_array_append_new(all->boxes, o);
     return 0;
 }

@@ -116,8 +116,10 @@ static int run(struct cmd_context *c, struct error *e)
     r = up(&s, &options, e);
     if (r == 0 && !o->no_start)
         r = start(&s, e);
-    if (r == 0)
+    if (r == 0) {
+        ui_field_text(c->ui, "node", c->config->node);
         flow_sweep(&s);
+    }
     return flow_ended(&s, c->cmd->name, r, e);
 }
 

@@ -2,10 +2,12 @@
 #include "cli/inside.h"
 
 #include "cli/box.h"
+#include "cli/nodes.h"
 #include "cli/place.h"
 #include "cli/stack.h"
 #include "cli/terminal.h"
 #include "index/base/mem.h"
+#include "sync/head.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -17,16 +19,34 @@ void inside_release(struct inside *n)
     *n = (struct inside){ 0 };
 }
 
-static int check_here(const struct stack *s, struct error *e)
+/* Only where the store answers at once. Not over the work of our own that is here. */
+static bool held_elsewhere(struct stack *s, struct head *head)
 {
+    if (s->record.state != BOX_NONE && s->record.state != BOX_MOVED_ASIDE && s->record.state != BOX_PARKED)
+        return false;
+    return stack_store(s, NULL) == 0 && head_read(s->store, &s->seal, head, NULL) == 0 && head->state == HEAD_HELD &&
+           strcmp(head->node, s->config->node) != 0;
+}
+
+static int check_here(struct stack *s, const char *command, struct error *e)
+{
+    _cleanup_(head_releasep) struct head head = { 0 };
     if (s->journal && s->record.path && (s->record.state == BOX_MOUNTED || s->record.state == BOX_FULL_HELD))
         return 0;
-    error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not up here (%s)", s->name, box_state_name(s->record.state));
-    return error_hint(e, "ag-box up %s", s->name), -ENOENT;
+    if (!held_elsewhere(s, &head)) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not up here (%s)", s->name, box_state_name(s->record.state));
+        return error_hint(e, "ag-box up %s", s->name), -ENOENT;
+    }
+    char there[512];
+    bool attach = strcmp(command, "attach") == 0;
+    _cleanup_free_ char *words = mem_printf("%s %s%s", command, s->name, attach ? "" : " -- ...");
+    nodes_say(s->config, head.node, words, attach, there);
+    error_say(e, ERROR_HELD, -ENOENT, "box %s is up on %s, not here", s->name, head.node);
+    return error_hint(e, "%s", there), -ENOENT;
 }
 
 /* Under the box's lock, so that it is not started while it is parked. */
-static int start(const struct config *c, struct ui *ui, const char *name, struct error *e)
+static int start(const struct config *c, struct ui *ui, const char *name, const char *command, struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     s.attempts = 1; /* the box's settings are here; whatever lacks is not waited for */
@@ -34,20 +54,22 @@ static int start(const struct config *c, struct ui *ui, const char *name, struct
     if (r == 0)
         r = stack_box(&s, name, false, e);
     if (r == 0)
-        r = check_here(&s, e);
+        r = check_here(&s, command, e);
     if (r == 0)
         r = box_start(&s, e);
     return r;
 }
 
-int inside_open(const struct config *c, struct ui *ui, const char *name, struct inside *ret, struct error *e)
+int inside_open(const struct config *c, struct ui *ui, const char *name, const char *command, struct inside *ret,
+                struct error *e)
 {
     _cleanup_(stack_close) struct stack s = STACK_NONE;
+    s.attempts = 1;
     int r = stack_open(&s, c, ui, e);
     if (r == 0)
         r = stack_peek(&s, name, e);
     if (r == 0)
-        r = check_here(&s, e);
+        r = check_here(&s, command, e);
     if (r < 0)
         return r;
     _cleanup_free_ char *socket = place_in_run(c, name, "exec");
@@ -55,7 +77,7 @@ int inside_open(const struct config *c, struct ui *ui, const char *name, struct 
     if (!runs)
         ui_note(ui, "%s is stopped; it is started", name);
     if (!runs || access(socket, F_OK) < 0) { /* a keeper without its socket: someone starts it, or stops it */
-        r = start(c, ui, name, e);
+        r = start(c, ui, name, command, e);
         if (r < 0)
             return r;
     }

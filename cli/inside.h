@@ -15,7 +15,9 @@ struct inside {
 };
 
 void inside_release(struct inside *n);
-/* Starts the box if it is stopped. ERROR_UNKNOWN, ERROR_HELD, ERROR_BUSY: the box, or its tree, is not here. */
-int inside_open(const struct config *c, struct ui *ui, const char *name, struct inside *ret, struct error *e);
+/* Starts the box if it is stopped. ERROR_UNKNOWN, ERROR_HELD, ERROR_BUSY: the box, or its tree, is not here; the hint
+ * says where command (attach, exec) works. */
+int inside_open(const struct config *c, struct ui *ui, const char *name, const char *command, struct inside *ret,
+                struct error *e);
 /* session_run at our standard descriptors, the terminal raw meanwhile if the session has one. */
 int inside_run(struct session *s, struct session_result *ret, struct error *e);

@@ -118,3 +118,13 @@ int nodes_find(const struct nodes *n, const struct config *c, const char *name, 
                known[0] ? "there are:" : "the file names no nodes", known);
     return -EINVAL;
 }
+
+void nodes_say(const struct config *c, const char *node, const char *command, bool terminal, char to[512])
+{
+    struct nodes n;
+    const struct nodes_entry *there = nodes_load(c, &n, NULL) == 0 ? named(&n, node) : NULL;
+    if (there && there->alias[0])
+        snprintf(to, 512, "ssh %s%s ag-box %s", terminal ? "-t " : "", there->alias, command);
+    else
+        snprintf(to, 512, "on %s: ag-box %s", node, command);
+}

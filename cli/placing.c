@@ -53,8 +53,11 @@ static int schedule(struct cmd_context *c, const struct nodes *n, const struct n
     r = ask_store(&s, c->options.force, pin, &stays, e);
     if (r < 0 || stays || strcmp(pin, c->config->node) == 0)
         return r;
-    if (*pin)
-        return nodes_find(n, c->config, pin, ret, NULL), 0; /* not in the file: refused here, with the pin's name */
+    if (*pin) { /* not in the file: refused here, with the pin's name */
+        if (nodes_find(n, c->config, pin, ret, NULL) == 0)
+            ui_note(c->ui, "on %s, where it is pinned", pin);
+        return 0;
+    }
     *ret = scheduler_look(n, c->config->node, c->ui);
     return interrupt_check(e);
 }
@@ -71,8 +74,10 @@ static int find(struct cmd_context *c, const struct nodes *n, const struct nodes
     }
     if (o->local || ours)
         return 0;
-    if (o->node)
+    if (o->node) {
+        ui_note(c->ui, "on %s", o->node);
         return nodes_find(n, c->config, o->node, ret, e);
+    }
     return nodes_alone(n) ? 0 : schedule(c, n, ret, e);
 }
 

@@ -49,8 +49,9 @@ done
 for command in "snapshot demo" "diff demo" "hydrate demo"; do
     refused 4 "box demo" "ag-box" b ag-box $command
 done
-refused 125 "box demo is not up here" "ag-box up demo" b ag-box exec demo -- true
+refused 125 "box demo is up on a, not here" "on a: ag-box exec demo" b ag-box exec demo -- true
 on a ag-box park demo
+refused 125 "box demo is not up here" "ag-box up demo" b ag-box exec demo -- true
 
 # --- a node that there is not, or that does not answer
 mkdir "$WORK/bin"

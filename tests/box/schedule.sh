@@ -85,6 +85,14 @@ expect_output "demo is up at $project"
 expect_error "on b, where most memory is available"
 expect_state b demo mounted
 expect_state a demo moved-aside
+for command in "exec demo -- true" "status demo"; do
+    code=0
+    on a ag-box $command >"$WORK/said" 2>&1 || code=$?
+    [ "$code" = $([ "$command" = "status demo" ] && echo 0 || echo 125) ] || fail "$command: $code"
+    grep -q "is up on b" "$WORK/said" && grep -qF "ssh beta ag-box ${command%% *} demo" "$WORK/said" || fail "$(cat "$WORK/said")"
+done
+expect_exit 3 on a script -qec "ag-box attach demo" /dev/null
+expect_output "ssh -t beta ag-box attach demo"
 asked | grep -qF -- "beta ag-box up --local --node=b --no-start -- demo" || fail "not asked like that: $(asked)"
 ! asked | grep -q alpha || fail "b went on to a"
 
@@ -95,6 +103,7 @@ expect_error "held by b"
 [ -z "$(asked)" ] || fail "asked: $(asked)"
 expect_exit 0 on a ag-box up demo --node b
 expect_output "up here already"
+expect_error "on b"
 expect_exit 3 on a ag-box up demo --node c
 expect_error "held by b"
 expect_exit 3 on a ag-box up demo --node c --json
