@@ -180,10 +180,7 @@ static void tell(struct stack *s, const struct snapshot *n, const struct fill_st
     text_size(size, stats->bytes);
     ui_line(s->ui, "%s is up at %s, in plain directories: snapshot %.8s by %s, %s ago; %s, %s", s->name, s->record.path,
             id, n->node, age, TEXT_COUNT(stats->files, "file"), size);
-    ui_field(s->ui, "full", json_true());
-    ui_field_text(s->ui, "snapshot", id);
-    ui_field_text(s->ui, "from_node", n->node);
-    ui_field_integer(s->ui, "age_ms", age_ns / 1000000);
+    flow_tell_shown(s, n);
     ui_field_integer(s->ui, "files", (int64_t)stats->files);
     ui_field_integer(s->ui, "bytes", (int64_t)stats->bytes);
     ui_field_integer(s->ui, "kept", (int64_t)stats->kept);

@@ -19,8 +19,19 @@ static int refuse_from(struct stack *s, struct error *e)
     return error_hint(e, "ag-box park %s first", s->name);
 }
 
+static void tell_shown(struct stack *s)
+{
+    struct error why = { 0 };
+    _cleanup_(snapshot_releasep) struct snapshot n = { 0 };
+    if (view_shown(s, &n, &why) == 0)
+        flow_tell_shown(s, &n);
+    else
+        ui_warn(s->ui, "%s", why.text);
+}
+
 static int already_up(struct stack *s)
 {
+    tell_shown(s);
     ui_line(s->ui, "%s is up here already, at %s", s->name, s->record.path);
     return 0;
 }
@@ -141,6 +152,7 @@ static int remount(struct stack *s, struct error *e)
         return r;
     if (verified == 0)
         mounts_tell_held(s);
+    tell_shown(s);
     ui_field(s->ui, "lease_verified", json_boolean(verified == 0));
     ui_line(s->ui, "%s is up again at %s, with the work that was here%s", s->name, s->record.path,
             verified == 0 ? "" : " (lease unverified: the store cannot be reached)");
@@ -268,13 +280,18 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
     return error_say(e, ERROR_FAILED, -EINVAL, "box %s is in state %s", s->name, box_state_name(s->record.state));
 }
 
+static int parked_already(struct stack *s)
+{
+    flow_tell_unchanged(s, &s->record.committed);
+    ui_line(s->ui, "%s is parked already", s->name);
+    return 0;
+}
+
 /* Nothing of the box is here: was it parked by us, is it elsewhere, or is there none? */
 static int park_none(struct stack *s, struct error *e)
 {
-    if (!snapshot_id_none(&s->record.committed)) {
-        ui_line(s->ui, "%s is parked already", s->name);
-        return 0;
-    }
+    if (!snapshot_id_none(&s->record.committed))
+        return parked_already(s);
     struct lease l;
     flow_lease(s, &l);
     _cleanup_(head_releasep) struct head head = { 0 };
@@ -287,6 +304,7 @@ static int park_none(struct stack *s, struct error *e)
         error_say(e, ERROR_HELD, -EBUSY, "box %s is not here: it is held by %s", s->name, head.node);
         return error_hint(e, "ag-box park %s on %s", s->name, head.node), -EBUSY;
     }
+    flow_tell_unchanged(s, &head.root);
     ui_line(s->ui, "%s is not here, and free", s->name);
     return 0;
 }
@@ -396,7 +414,7 @@ int flow_park(struct stack *s, struct error *e)
     case BOX_PARKED:
         if (!snapshot_id_none(&s->record.fork))
             return clean_fork(s, e);
-        ui_line(s->ui, "%s is parked already", s->name);
+        parked_already(s);
         return flow_clean(s, e);
     case BOX_FENCED:
         return park_fenced(s, e);
@@ -463,7 +481,10 @@ int flow_snapshot(struct stack *s, struct error *e)
     case BOX_FENCED:
         return snapshot_fenced(s, e);
     case BOX_PARKED:
-        return flow_clean(s, e);
+        r = flow_clean(s, e);
+        if (r < 0)
+            return r;
+        break;
     case BOX_NONE:
         if (snapshot_id_none(&s->record.committed))
             return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not here", s->name);
@@ -480,6 +501,9 @@ int flow_snapshot(struct stack *s, struct error *e)
     case BOX_STATE_COUNT:
         break;
     }
-    ui_line(s->ui, "%s: nothing to do (%s)", s->name, box_state_name(s->record.state));
+    if (s->record.state == BOX_NONE || s->record.state == BOX_MOVED_ASIDE)
+        flow_tell_unchanged(s, &s->record.committed);
+    ui_line(s->ui, "%s: nothing to do (%s)", s->name,
+            s->record.state == BOX_NONE ? "parked" : box_state_name(s->record.state));
     return 0;
 }

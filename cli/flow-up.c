@@ -264,16 +264,12 @@ static int join_names(struct joining *j, struct error *e)
 static void tell(struct going_up *u, const struct snapshot *n)
 {
     struct ui *ui = u->stack->ui;
-    char id[SNAPSHOT_ID_TEXT], age[16], time[32];
+    char id[SNAPSHOT_ID_TEXT], age[16];
     int64_t age_ns = clock_wall_ns() - n->time_ns;
     snapshot_id_text(&n->id, id);
     text_duration(age, (uint64_t)(age_ns > 0 ? age_ns : 0) / 1000000);
     ui_line(ui, "%s is up at %s: snapshot %.8s by %s, %s ago", u->stack->name, u->head.path, id, n->node, age);
-    ui_field_text(ui, "snapshot", id);
-    ui_field_text(ui, "from_node", n->node);
-    text_time(time, n->time_ns);
-    ui_field_text(ui, "time", time);
-    ui_field_integer(ui, "age_ms", age_ns > 0 ? age_ns / 1000000 : 0);
+    flow_tell_shown(u->stack, n);
     struct meta meta = { 0 };
     if (view_meta(n, &meta, NULL) == 0)
         tools_warn(u->stack->config, &meta, ui);

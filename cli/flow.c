@@ -6,6 +6,7 @@
 #include "cli/stashing.h"
 #include "cli/visit.h"
 #include "fusefs/mount.h"
+#include "index/base/clock.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
@@ -88,6 +89,29 @@ int flow_no_box(const struct stack *s, struct error *e)
 {
     error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
     return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
+}
+
+void flow_tell_shown(struct stack *s, const struct snapshot *n)
+{
+    char id[SNAPSHOT_ID_TEXT], time[32];
+    int64_t age_ns = clock_wall_ns() - n->time_ns;
+    snapshot_id_text(&n->id, id);
+    text_time(time, n->time_ns);
+    ui_field_text(s->ui, "snapshot", id);
+    ui_field_text(s->ui, "from_node", n->node);
+    ui_field_text(s->ui, "time", time);
+    ui_field_integer(s->ui, "age_ms", age_ns > 0 ? age_ns / 1000000 : 0);
+    if (s->record.full)
+        ui_field(s->ui, "full", json_true());
+}
+
+void flow_tell_unchanged(struct stack *s, const struct snapshot_id *id)
+{
+    char text[SNAPSHOT_ID_TEXT];
+    snapshot_id_text(id, text);
+    ui_field_text(s->ui, "snapshot", text);
+    ui_field(s->ui, "changed", json_false());
+    ui_field_integer(s->ui, "sent_bytes", 0);
 }
 
 int flow_set_state(struct stack *s, enum box_state state, struct error *e)

@@ -98,15 +98,27 @@ int view_open_id(struct stack *stack, const struct snapshot_id *id, struct view 
     return r < 0 ? r : view_open(stack, &s, ret, e);
 }
 
-static int open_file(struct stack *stack, const char *name, const struct snapshot_id *id, struct view *ret,
+static int read_file(struct stack *stack, const char *name, const struct snapshot_id *id, struct snapshot *ret,
                      struct error *e)
 {
     _cleanup_(buf_release) struct buf sealed = { 0 };
-    struct snapshot s = { 0 };
     int r = fd_read_file(stack->box_dir, name, SNAPSHOT_MAX + 4096, &sealed, e);
-    if (r == 0)
-        r = snapshots_open(buf_bytes(&sealed), &stack->seal, id, &s, e);
+    return r < 0 ? r : snapshots_open(buf_bytes(&sealed), &stack->seal, id, ret, e);
+}
+
+static int open_file(struct stack *stack, const char *name, const struct snapshot_id *id, struct view *ret,
+                     struct error *e)
+{
+    struct snapshot s = { 0 };
+    int r = read_file(stack, name, id, &s, e);
     return r < 0 ? r : view_open(stack, &s, ret, e);
+}
+
+int view_shown(struct stack *stack, struct snapshot *ret, struct error *e)
+{
+    const struct box_record *b = &stack->record;
+    int r = b->full ? read_file(stack, "committed", &b->committed, ret, NULL) : -ENOENT;
+    return r == 0 ? 0 : read_file(stack, "base", &b->base, ret, e);
 }
 
 int view_open_base(struct stack *stack, struct view *ret, struct error *e)

@@ -34,6 +34,8 @@ int view_open_id(struct stack *stack, const struct snapshot_id *id, struct view 
 int view_open_base(struct stack *stack, struct view *ret, struct error *e);
 /* The last committed snapshot of this node: the base, the copy kept beside the journal, or fetched. */
 int view_open_committed(struct stack *stack, struct view *ret, struct error *e);
+/* The object alone of what is shown here: the base, or in full mode what was committed last. Needs no network. */
+int view_shown(struct stack *stack, struct snapshot *ret, struct error *e);
 /* The link groups; none: count 0. links_free. */
 int view_links(struct view *v, struct link_group **ret, size_t *ret_count, struct error *e);
 struct source *view_source(struct view *v);

@@ -51,6 +51,12 @@ check(answer, command)
 END
 }
 
+has() { # has FIELD...: what came last has these
+    for field; do
+        jq -e --arg field "$field" 'has($field)' "$WORK/output" >/dev/null || fail "no $field: $(cat "$WORK/output")"
+    done
+}
+
 # What fails before there is anything.
 json 4 a up demo
 json 4 a park demo
@@ -98,11 +104,21 @@ json 0 a set demo exclude+=node_modules/
 json 2 a set demo colour=red
 json 0 a hydrate demo
 json 8 b up demo
+json 0 a up demo
+has node snapshot from_node time age_ms full
 json 0 a park demo
 json 0 a park demo
+has snapshot changed sent_bytes
+json 0 a snapshot demo
+has snapshot changed sent_bytes
+json 0 b park demo
+has snapshot changed sent_bytes
+json 4 b snapshot demo
 json 0 a status
 json 0 a up demo
+has node snapshot from_node time age_ms
 json 0 a up demo
+has node snapshot from_node time age_ms
 json 3 b up demo
 json 0 a hydrate demo
 json 0 a status demo
