@@ -5,6 +5,7 @@
 #include "sandbox/boxinit.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #define DEFAULT_TERM "xterm-256color"
 
@@ -46,6 +47,28 @@ static int attach(const char *name, const struct inside *n, struct session_resul
     return inside_run(&s, ret, e);
 }
 
+/* boxinit ends a box by TERM: what attach ran may be the first to go. */
+static int say_why(const struct config *c, const char *name, int code, struct error *e)
+{
+    enum inside_end how = inside_look(c, name);
+    if (how == INSIDE_RUNS && code == 128 + SIGTERM) {
+        error_say(e, ERROR_FAILED, -EIO, "attach %s: the box is being stopped, or somebody has ended its tmux", name);
+        return error_hint(e, "ag-box status %s says how it stands", name), -EIO;
+    }
+    if (how != INSIDE_RUNS) {
+        error_say(e, ERROR_FAILED, -EIO, "attach %s: the box was stopped", name);
+        return error_hint(e,
+                          how == INSIDE_GONE ? "ag-box up %s, once it is parked; ag-box status %s says how it stands"
+                                             : "ag-box attach %s starts it again",
+                          name, name),
+               -EIO;
+    }
+    error_say(e, ERROR_FAILED, -EIO, "attach %s: tmux in the box ended with %d", name, code);
+    return error_hint(e, "attach again; if it stays so: ag-box exec %s -- %s/%s/tmux -S %s/%s/tmux.sock kill-server",
+                      name, BOXINIT_RUN, name, BOXINIT_RUN, name),
+           -EIO;
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     const char *name = c->arguments[0];
@@ -60,12 +83,7 @@ static int run(struct cmd_context *c, struct error *e)
         return error_prefix(e, "attach %s", name), r;
     int code = session_exit_code(&ended.exit);
     ui_field_text(c->ui, "box", name);
-    if (code == 0)
-        return 0;
-    error_say(e, ERROR_FAILED, -EIO, "attach %s: tmux in the box ended with %d", name, code);
-    return error_hint(e, "attach again; if it stays so: ag-box exec %s -- %s/%s/tmux -S %s/%s/tmux.sock kill-server",
-                      name, BOXINIT_RUN, name, BOXINIT_RUN, name),
-           -EIO;
+    return code == 0 ? 0 : say_why(c->config, name, code, e);
 }
 
 const struct cmd cmd_attach = {

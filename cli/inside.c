@@ -28,10 +28,15 @@ static bool held_elsewhere(struct stack *s, struct head *head)
            strcmp(head->node, s->config->node) != 0;
 }
 
+static bool is_here(const struct stack *s)
+{
+    return s->journal && s->record.path && (s->record.state == BOX_MOUNTED || s->record.state == BOX_FULL_HELD);
+}
+
 static int check_here(struct stack *s, const char *command, struct error *e)
 {
     _cleanup_(head_releasep) struct head head = { 0 };
-    if (s->journal && s->record.path && (s->record.state == BOX_MOUNTED || s->record.state == BOX_FULL_HELD))
+    if (is_here(s))
         return 0;
     if (!held_elsewhere(s, &head)) {
         error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not up here (%s)", s->name, box_state_name(s->record.state));
@@ -84,6 +89,15 @@ int inside_open(const struct config *c, struct ui *ui, const char *name, const c
     ret->socket = mem_steal(socket);
     ret->project = mem_strdup(s.record.path);
     return 0;
+}
+
+enum inside_end inside_look(const struct config *c, const char *name)
+{
+    _cleanup_(stack_close) struct stack s = STACK_NONE;
+    s.config = c;
+    if (stack_peek(&s, name, NULL) < 0 || !is_here(&s))
+        return INSIDE_GONE;
+    return box_running(&s) ? INSIDE_RUNS : INSIDE_STOPPED;
 }
 
 int inside_run(struct session *s, struct session_result *ret, struct error *e)

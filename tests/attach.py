@@ -254,6 +254,14 @@ def test_stop_while_attached():
     detach(attach())  # started again
 
 
+def test_park_while_attached():
+    t = attach()
+    subprocess.run(["ag-box", "park", NAME], check=True, stdin=subprocess.DEVNULL)
+    assert t.wait() == 1 and t.is_restored(), (t.status, t.text()[-500:])
+    assert re.search("the box (was|is being) stopped", t.text()) and "kill-server" not in t.text(), t.text()[-500:]
+    t.close()
+
+
 def main():
     for name, test in list(globals().items()):
         if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv[2:]):
