@@ -150,6 +150,9 @@ static int describe_head(struct stack *s, json_t *o, struct error *e)
                   (json_int_t)(head.age_ns > 0 ? head.age_ns / 1000000000 : 0), "lease_ttl_s", (json_int_t)head.ttl_s);
     json_object_update(o, said);
     json_decref(said);
+    enum box_state state = s->record.state;
+    if (state == BOX_NONE || state == BOX_MOVED_ASIDE || state == BOX_PARKED) /* where it would come up now */
+        ui_path_into(o, "path", head.path, strlen(head.path));
     return 0;
 }
 

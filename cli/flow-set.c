@@ -2,6 +2,7 @@
 #include "cli/flow.h"
 
 #include "cli/mounts.h"
+#include "cli/project.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 
@@ -68,12 +69,17 @@ static int refuse_pin(struct stack *s, const char *pin, char *const *assignments
     return 0;
 }
 
-/* Before the lease is taken: what no box takes needs none. */
-static int refuse_bad(char *const *assignments, int count, struct error *e)
+/* Before the lease is taken: what no box takes needs none. What up would refuse here, it would refuse elsewhere, too,
+ * or on the way back. */
+static int refuse_bad(struct stack *s, char *const *assignments, int count, struct error *e)
 {
     struct meta any = { 0 };
     bool changed = false;
     int r = assign(&any, assignments, count, false, &changed, e);
+    if (r == 0 && any.path)
+        r = project_refuse_own(s, any.path, e);
+    if (r == 0 && any.path)
+        r = project_claim(s, any.path, e);
     meta_release(&any);
     return r;
 }
@@ -132,7 +138,7 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
         return error_hint(e, "run it there, or park the box first");
     }
     if (r == 0)
-        r = refuse_bad(assignments, count, e);
+        r = refuse_bad(s, assignments, count, e);
     if (r == 0)
         r = refuse_pin(s, head.pin, assignments, count, e);
     if (r == 0)

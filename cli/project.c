@@ -38,6 +38,18 @@ static char *resolve(const char *path)
     }
 }
 
+/* What every box sees of its node, and what the kernel makes: no project's place. */
+static int refuse_system(const char *path, const char *project, struct error *e)
+{
+    static const char *const system[] = { "/bin",   "/boot", "/dev",  "/etc",  "/lib", "/lib32",
+                                          "/lib64", "/nix",  "/proc", "/sbin", "/sys", "/usr" };
+    for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
+        if (covers(system[i], project))
+            return error_say(e, ERROR_USAGE, -EINVAL, "%s: %s is the system's, and no place for a box", path,
+                             system[i]);
+    return 0;
+}
+
 int project_refuse_own(struct stack *s, const char *path, struct error *e)
 {
     const struct config *c = s->config;
@@ -48,6 +60,9 @@ int project_refuse_own(struct stack *s, const char *path, struct error *e)
         { c->state_dir, "state" }, { c->config_dir, "configuration" }, { c->run_dir, "run" }, { store, "store" }
     };
     _cleanup_free_ char *project = resolve(path);
+    int r = refuse_system(path, project, e);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
         if (!own[i].path)
             continue;

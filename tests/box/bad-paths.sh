@@ -51,13 +51,20 @@ for dir in state config run; do
     expect_error "ag-box set demo path=DIR"
     up 2 "own" "$own/$dir/inside/absent"
 done
-up 2 "own store directory" "$WORK/store/absent"
+expect_refused 2 "own store directory" b ag-box set demo "path=$WORK/store/absent" # it is b's, too
 up 2 "own state directory" "$WORK/link/absent"
 up 2 "own" "$own"
 up 8 "is not empty" "$own/home"
 for path in / relative /two//slashes /up/.. "$WORK/caf"$'\xe9'; do
     expect_refused 2 "path" b ag-box set demo "path=$path"
 done
+for path in /etc /etc/foo /usr/share/foo /bin/foo; do
+    expect_refused 2 "is the system's" b ag-box set demo "path=$path"
+done
+track 2 "is the system's" /usr/share
+on b ag-box set demo "path=$WORK/new"
+expect_exit 0 on b ag-box status demo
+expect_output "at $WORK/new"
 on b ag-box set demo "path=$project"
 
 # One directory is one box's.
@@ -67,6 +74,8 @@ on a ag-box track other "$WORK/other"
 track 8 "box demo has $project" "$project/deep"
 track 2 "mount point" "$project"
 on a ag-box park demo
+expect_refused 8 "box other has $WORK/other" a ag-box set demo "path=$WORK/other"
+expect_refused 8 "box other has $WORK/other" a ag-box set demo "path=$WORK/other/inside"
 on b ag-box set demo "path=$WORK/other"
 expect_refused 8 "box other has $WORK/other" a ag-box up --local demo
 on b ag-box set demo "path=$WORK/other/inside"
