@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/cache.h"
 
+#include "index/base/clock.h"
 #include "index/base/mem.h"
 
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -259,6 +261,58 @@ static void a_damaged_catalog_is_thrown_away(void **state)
     cache_close(c);
 }
 
+static void room_is_where_nothing_goes_that_was_used_since(void **state)
+{
+    _cleanup_(cache_closep) struct cache *c = open_cache(100 * FRAME);
+    assert_int_equal(put(c, 1, 0, 60, false), 0);
+    int64_t since = clock_wall_ns();
+    assert_int_equal(cache_room(c, 30 * FRAME, since, NULL), 0);
+    assert_int_equal(cache_room(c, 80 * FRAME, since, NULL), 0); /* the old ones go */
+    for (uint32_t i = 0; i < 60; i++) {
+        struct locator l = frame(1, i);
+        assert_true(cache_use(c, &l));
+    }
+    assert_int_equal(cache_room(c, 30 * FRAME, since, NULL), 0);
+    assert_int_equal(cache_room(c, 80 * FRAME, since, NULL), -EFBIG);
+}
+
+/* Whoever counted what is here knows with one number whether that is still true. */
+static void what_goes_is_counted_for_its_box(void **state)
+{
+    _cleanup_(cache_closep) struct cache *c = open_cache(100 * FRAME), *other = NULL;
+    assert_int_equal(put(c, 1, 0, 60, false), 0);
+    uint64_t before = cache_gone(c);
+    assert_int_equal(cache_open(inside, "other", 100 * FRAME, &other, NULL), 0);
+    assert_int_equal(put(other, 2, 0, 30, false), 0);
+    assert_int_equal(cache_gone(c), before);
+    assert_int_equal(put(other, 3, 0, 30, false), 0);
+    uint64_t here = 0;
+    for (uint32_t i = 0; i < 60; i++)
+        here += has(c, 1, i) ? FRAME : 0;
+    assert_true(here < 60 * FRAME);
+    assert_int_equal(cache_gone(c) - before, 60 * FRAME - here);
+    run("rm -rf %s", inside);
+    assert_int_not_equal(cache_gone(c), before);
+}
+
+/* Fails without the reserve: then the cache leaves nothing to what else is written there. */
+static void a_part_of_the_disk_stays_free(void **state)
+{
+    _cleanup_(cache_closep) struct cache *c = open_cache(0);
+    struct statvfs v;
+    int64_t since = clock_wall_ns();
+    for (uint8_t p = 1; p < 20; p++) {
+        assert_int_equal(put(c, p, 0, 20, false), 0);
+        assert_int_equal(statvfs(inside, &v), 0);
+        assert_true(v.f_bavail * 25 >= v.f_blocks); /* the catalog's own writes aside */
+    }
+    assert_int_equal(cache_room(c, 1 << 20, since, NULL), -ENOSPC);
+    run("head -c 80K /dev/zero >%s/other", inside);
+    assert_int_equal(cache_make_room(c, NULL), 0);
+    assert_int_equal(statvfs(inside, &v), 0);
+    assert_true(v.f_bavail * 25 >= v.f_blocks);
+}
+
 static int mount_small(void **state)
 {
     return make_directory(state) < 0 || mkdir(inside, 0700) < 0 || mount("tmpfs", inside, "tmpfs", 0, "size=3m") < 0;
@@ -395,6 +449,9 @@ int main(void)
         TEST(a_damaged_catalog_is_thrown_away),
         cmocka_unit_test_setup_teardown(a_full_disk_is_told, mount_small, unmount_small),
         cmocka_unit_test_setup_teardown(on_a_full_disk_old_frames_make_room, mount_small, unmount_small),
+        TEST(room_is_where_nothing_goes_that_was_used_since),
+        TEST(what_goes_is_counted_for_its_box),
+        cmocka_unit_test_setup_teardown(a_part_of_the_disk_stays_free, mount_small, unmount_small),
         TEST(several_processes_share_one_cache),
         TEST(known_content_is_found_until_it_is_cleared),
         TEST(a_rotten_known_row_is_not_believed),
