@@ -13,6 +13,13 @@
 /* The state table of index/FORMAT.md, one function a command. */
 
 /* up --from replaces the tree: not over work that is here. */
+/* Which --from would put another tree in the place of. */
+static bool has_work(enum box_state state)
+{
+    return state != BOX_NONE && state != BOX_MOVED_ASIDE && state != BOX_PARKED && state != BOX_ACQUIRED &&
+           state != BOX_PREPARING;
+}
+
 static int refuse_from(struct stack *s, struct error *e)
 {
     error_say(e, ERROR_BUSY, -EBUSY, "box %s has work here (%s)", s->name, box_state_name(s->record.state));
@@ -247,7 +254,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
         r = flow_full_settle(s, e);
     if (r < 0)
         return r;
-    if (o->from && s->record.state != BOX_NONE && s->record.state != BOX_MOVED_ASIDE && s->record.state != BOX_PARKED)
+    if (o->from && has_work(s->record.state))
         return refuse_from(s, e);
     switch (s->record.state) {
     case BOX_NONE:

@@ -126,15 +126,17 @@ static int acquire(struct going_up *u, struct error *e)
 }
 
 /* --from: the tree of another snapshot under the head's meta, committed at once with the old head as parent. */
-static int commit_from(struct going_up *u, const char *from, struct error *e)
+static int commit_from(struct going_up *u, struct error *e)
 {
     struct stack *s = u->stack;
+    if (!u->options->from)
+        return 0;
     _cleanup_(snapshot_releasep) struct snapshot head = { 0 }, n = { 0 };
     struct snapshot_id id;
     struct meta meta = { 0 };
     int r = snapshots_open(buf_bytes(&u->sealed), &s->seal, &u->head.root, &head, e);
     if (r == 0)
-        r = view_find(s, from, &id, e);
+        r = view_find(s, u->options->from, &id, e);
     if (r == 0)
         r = snapshots_get(s->store, &s->seal, &id, &n, e);
     if (r == 0)
@@ -148,6 +150,7 @@ static int commit_from(struct going_up *u, const char *from, struct error *e)
         u->root = u->head.root = n.id;
         buf_clear(&u->sealed);
         snapshots_seal(&n, &s->seal, &u->sealed);
+        r = take_hold(u, e); /* of the tree that is mounted, not of the one that was the head's */
     }
     meta_release(&meta);
     return r;
@@ -379,10 +382,8 @@ int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error
     int r = read_head(&u, e);
     if (r == 0)
         r = acquire(&u, e);
-    if (r == 0 && o->from)
-        r = commit_from(&u, o->from, e);
-    if (r == 0 && o->from)
-        r = take_hold(&u, e); /* of the tree that is mounted, not of the one that was the head's */
+    if (r == 0)
+        r = commit_from(&u, e);
     if (r == 0) {
         phase(&u, "lease");
         r = come_up(&u, e);
@@ -416,6 +417,8 @@ int flow_up_acquired(struct stack *s, const struct flow_up_options *o, struct er
         r = take_hold(&u, e);
     if (r == 0)
         r = take_snapshot(&u, e);
+    if (r == 0)
+        r = commit_from(&u, e);
     if (r == 0)
         r = come_up(&u, e);
     return end(&u, r);

@@ -92,4 +92,15 @@ for way in "" --full; do
         on a ag-box park demo
     done
 done
+
+# A fork that is made the line again, by a command that dies and is run once more.
+take_over line
+expect_exit 3 on a ag-box park demo
+fork=$(forks)
+for step in put-head.after put-snap.after put-head.before store-file.written mount-tree.before; do
+    one_of "0 137" on b env AGBOX_CRASH_AT=up:$step ag-box up demo --from "$fork"
+    [ "$(on b ag-box status --json demo | jq -r .state)" = mounted ] || on b ag-box up demo --from "$fork"
+    [ "$(on b cat "$project/file")" = line ] || fail "$step: $(on b cat "$project/file")"
+    on b ag-box park demo
+done
 on b umount "$WORK/plain"

@@ -98,12 +98,15 @@ expect_file "$WORK/new/deep/project/file" text
 on b ag-box park demo
 
 # --- another user than root
-as_user() { on b setpriv --reuid 1000 --regid 1000 --clear-groups "$@"; }
+on b mount -t tmpfs none /mnt # the build may be where only root gets
+on b cp "$BUILD/cli/ag-box" /mnt
+as_user() { on b env PATH="/mnt:$PATH" setpriv --reuid 1000 --regid 1000 --clear-groups "$@"; }
 expect_exit 2 as_user ag-box ls
 expect_error "Permission denied"
 expect_error "hint: ag-box is root's: run it as root"
 expect_exit 1 as_user env HOME=/tmp AGBOX_CONFIG_DIR=/nowhere BOX_STORE="file://$WORK/store" BOX_PASSWORD=x AGBOX_STATE_DIR=/nowhere ag-box ls
 expect_error "hint: ag-box is root's: run it as root"
+on b umount /mnt
 
 # --- a full disk: the node's own, before and while a box is up, and the store's
 small() { # SIZE: of b's state

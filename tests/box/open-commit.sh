@@ -15,7 +15,7 @@ expect_exit 137 on a env AGBOX_CRASH_AT=park:put-head.before ag-box park demo
 expect_state a demo parking
 
 mkfifo "$WORK/go" "$WORK/ready"
-on a mount -o remount,rw "$WORK/node/a/run/demo/tree"
+on a env LIBMOUNT_FORCE_MOUNT2=always mount -o remount,rw "$WORK/node/a/run/demo/tree"
 on a sh -c "exec 9>>'$project/file'; echo >'$WORK/ready'; read x <'$WORK/go'" &
 read -r x <"$WORK/ready" || true
 expect_exit 8 on a ag-box park demo
