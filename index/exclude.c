@@ -29,6 +29,8 @@ struct set {
     bool has[256];
 };
 
+#define OF_HOME "home:"
+
 struct rule {
     bool negated, directory_only, base_name;
     bool never; /* malformed: matches nothing */
@@ -41,6 +43,7 @@ struct rule {
 struct exclude {
     struct rule *rules;
     size_t count;
+    struct exclude *home; /* what its own rules say; NULL in there */
 };
 
 static void add_step(struct rule *r, enum step_kind kind, uint8_t byte)
@@ -238,6 +241,13 @@ static void parse_rule(struct rule *r, struct bytes t)
     r->never = !parse_pattern(r, t);
 }
 
+static struct exclude *new_rules(size_t room)
+{
+    struct exclude *x = mem_new(1, sizeof(*x));
+    x->rules = mem_new(room, sizeof(*x->rules));
+    return x;
+}
+
 int exclude_new(const struct bytes *rules, size_t count, struct exclude **ret, struct error *e)
 {
     if (count > EXCLUDE_RULES_MAX)
@@ -249,13 +259,21 @@ int exclude_new(const struct bytes *rules, size_t count, struct exclude **ret, s
             return error_say(e, ERROR_USAGE, -EINVAL, "exclude rule with a newline or a zero byte in it");
     }
 
-    struct exclude *x = mem_new(1, sizeof(*x));
-    x->rules = mem_new(count, sizeof(*x->rules));
-    x->count = count;
+    struct exclude *x = new_rules(count);
+    x->home = new_rules(count);
     for (size_t i = 0; i < count; i++)
-        parse_rule(&x->rules[i], rules[i]);
+        if (rules[i].len >= strlen(OF_HOME) && memcmp(rules[i].data, OF_HOME, strlen(OF_HOME)) == 0)
+            parse_rule(&x->home->rules[x->home->count++],
+                       (struct bytes){ rules[i].data + strlen(OF_HOME), rules[i].len - strlen(OF_HOME) });
+        else
+            parse_rule(&x->rules[x->count++], rules[i]);
     *ret = x;
     return 0;
+}
+
+const struct exclude *exclude_home(const struct exclude *x)
+{
+    return x ? x->home : NULL;
 }
 
 void exclude_free(struct exclude *x)
@@ -267,6 +285,7 @@ void exclude_free(struct exclude *x)
         free(x->rules[i].sets);
     }
     free(x->rules);
+    exclude_free(x->home);
     free(x);
 }
 

@@ -9,9 +9,10 @@
  * directories only, a "/" elsewhere anchors to the root, "*", "?", "[…]" and "**" as in gitignore(5); a rule that git
  * would ignore (blank, a comment, an unclosed bracket) matches nothing. What lies below an excluded directory is
  * excluded with it, whatever later rules say. An entry named `.auth-secret` is excluded at any depth, rules or not;
- * its other hard links are the walker's matter. So are credentials: they lie at fixed places in a box's HOME, and rules
- * know no roots. Immutable once made, so safe from any thread; NULL is "no rules".
- * Matching a path takes time in proportion to its length times the rules' lengths, never more.
+ * its other hard links are the walker's matter. So are credentials, which lie at fixed places in a box's HOME: rules
+ * know no roots, but that "home:" before one makes it HOME's, and none of the project's. Immutable once made, so safe
+ * from any thread; NULL is "no rules". Matching a path takes time in proportion to its length times the rules' lengths,
+ * never more.
  */
 
 #include "index/base/buf.h"
@@ -28,6 +29,8 @@ struct exclude;
 /* ERROR_USAGE: too many rules, or one that is too long or holds NUL or newline. Rules are copied. */
 int exclude_new(const struct bytes *rules, size_t count, struct exclude **ret, struct error *e);
 void exclude_free(struct exclude *x);
+/* The rules of HOME, without that word: a part of x. */
+const struct exclude *exclude_home(const struct exclude *x);
 
 /* Whether the entry at path ("src/main.o", relative, no "." or "..") is excluded, given that no directory above it is:
  * for walkers, which never go into an excluded directory. */

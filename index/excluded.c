@@ -78,9 +78,9 @@ static bool by_rule(const struct excluded *x, const char *path, bool directory)
     if (!slash)
         return false; /* the roots themselves */
     bool project = strncmp(path, PROJECT, strlen(PROJECT)) == 0;
+    const struct exclude *rules = project ? x->rules : exclude_home(x->rules);
     return is_secret(path) ||
-           (project &&
-            exclude_entry(x->rules, (struct bytes){ (const uint8_t *)slash + 1, strlen(slash + 1) }, directory));
+           exclude_entry(rules, (struct bytes){ (const uint8_t *)slash + 1, strlen(slash + 1) }, directory);
 }
 
 static struct suspect *find(const struct excluded *x, uint64_t device, uint64_t inode)

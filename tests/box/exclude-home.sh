@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The box's exclude rules are the project's: what agents keep in HOME goes along, whatever it is called.
+# The box's exclude rules are the project's: what agents keep in HOME goes along, whatever it is called. HOME has rules
+# of its own, with a word before them.
 . "$TESTS/lib.sh"
 
 store file
@@ -27,4 +28,20 @@ expect_missing "$project/.claude"
 on b ag-box park demo
 on a ag-box up demo
 expect_file "$project/.claude/one" 1
+on a ag-box park demo
+
+on a ag-box up demo
+on a mkdir -p "$home/.npm/_cacache" "$project/.npm"
+on a sh -c "echo large >'$home/.npm/_cacache/file'; echo kept >'$project/.npm/file'"
+on a ag-box set demo 'exclude+=home:.npm/' 'exclude+=home:/session'
+on a ag-box park demo
+rm -rf "$WORK/restored" "$WORK/home"
+on b ag-box restore demo "$WORK/restored"
+on b ag-box restore demo --home "$WORK/home"
+expect_file "$WORK/restored/.npm/file" kept
+expect_missing "$WORK/home/.npm"
+expect_missing "$WORK/home/session"
+expect_file "$WORK/home/.claude/projects/session" said
+on a ag-box up demo
+expect_file "$home/.npm/_cacache/file" large
 on a ag-box park demo

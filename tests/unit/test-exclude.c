@@ -357,6 +357,21 @@ static void a_walker_need_not_look_at_the_parents(void **state)
     exclude_free(x);
 }
 
+static void a_home_has_rules_of_its_own(void **state)
+{
+    struct exclude *x = parse("foo/\nhome:bar/\nhome:!bar/");
+    assert_true(exclude_entry(x, run_of("foo", 3), true));
+    assert_false(exclude_entry(x, run_of("bar", 3), true));
+    assert_false(exclude_entry(exclude_home(x), run_of("foo", 3), true));
+    assert_false(exclude_entry(exclude_home(x), run_of("bar", 3), true));
+    exclude_free(x);
+    x = parse("home:/bar\nfoo");
+    assert_true(exclude_entry(exclude_home(x), run_of("bar", 3), false));
+    assert_false(exclude_entry(exclude_home(x), run_of("x/bar", 5), false));
+    assert_null(exclude_home(NULL));
+    exclude_free(x);
+}
+
 static void rules_from_outside_are_bounded(void **state)
 {
     static char text[EXCLUDE_RULE_MAX + 1];
@@ -398,6 +413,7 @@ int main(void)
         cmocka_unit_test(the_secret_is_excluded_whatever_the_rules_say),
         cmocka_unit_test(credentials_are_known_by_their_places),
         cmocka_unit_test(a_walker_need_not_look_at_the_parents),
+        cmocka_unit_test(a_home_has_rules_of_its_own),
         cmocka_unit_test(rules_from_outside_are_bounded),
         cmocka_unit_test(no_rule_takes_for_ever),
     };
