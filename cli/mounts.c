@@ -199,7 +199,12 @@ void mounts_leave_point(const char *path)
 {
     struct error why = { 0 };
     struct stat st;
-    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == 0 && mount_point_free(path, &why) < 0)
+    pid_t user = 0;
+    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || (st.st_mode & 07777) != 0)
+        return;
+    if (mount_point_used(path, &user, &why) == 0 && user)
+        log_info("%s stays: process %d has something mounted there", path, user);
+    else if (why.code < 0 || mount_point_free(path, &why) < 0)
         log_info("%s stays: %s", path, why.text);
 }
 

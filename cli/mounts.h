@@ -45,8 +45,8 @@ void mounts_tell_held(struct stack *s);
 /* A process whose mount namespace still shows the overlay on the record's upper layer (rule P8); 0: none. */
 int mounts_used(struct stack *s, pid_t *ret, struct error *e);
 
-/* The empty directory that keeps people out of path (mount_point_guard) goes, if it is still that; nothing else does.
- */
+/* The empty directory that keeps people out of path (mount_point_guard) goes, if it is still that, and no other mount
+ * namespace shows anything there; nothing else does. */
 void mounts_leave_point(const char *path);
 
 /* Before a lease is asked for: may the tree be shown at path? -EBUSY, ERROR_BUSY with the reason. */

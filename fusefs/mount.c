@@ -183,12 +183,12 @@ static bool new_namespace(struct seen_namespace **seen, const char *pid)
     return true;
 }
 
-int mount_seen_anywhere(const char *type, const char *option, pid_t *ret, struct error *e)
+/* A process in whose mount namespace `is` says yes to a mount; 0: none. */
+static int find_anywhere(mount_each_call is, void *arg, pid_t *ret, struct error *e)
 {
     DIR *proc = opendir("/proc");
     if (!proc)
         return error_set(e, ERROR_FAILED, -errno, "open /proc");
-    struct sought sought = { type, option };
     struct seen_namespace *seen = NULL, *n, *next;
     pid_t found = 0;
     for (struct dirent *d; !found && (d = readdir(proc));) {
@@ -196,7 +196,7 @@ int mount_seen_anywhere(const char *type, const char *option, pid_t *ret, struct
             continue;
         char path[64];
         snprintf(path, sizeof(path), "/proc/%.16s/mountinfo", d->d_name);
-        if (mount_each(path, match_option, &sought, NULL) > 0) /* an error: the process has ended */
+        if (mount_each(path, is, arg, NULL) > 0) /* an error: the process has ended */
             found = (pid_t)strtol(d->d_name, NULL, 10);
     }
     HASH_ITER (hh, seen, n, next) {
@@ -206,6 +206,22 @@ int mount_seen_anywhere(const char *type, const char *option, pid_t *ret, struct
     closedir(proc);
     *ret = found;
     return 0;
+}
+
+int mount_seen_anywhere(const char *type, const char *option, pid_t *ret, struct error *e)
+{
+    struct sought sought = { type, option };
+    return find_anywhere(match_option, &sought, ret, e);
+}
+
+static int match_point(void *arg, const struct mount_line *m)
+{
+    return strcmp(m->point, arg) == 0;
+}
+
+int mount_point_used(const char *path, pid_t *ret, struct error *e)
+{
+    return find_anywhere(match_point, (void *)(uintptr_t)path, ret, e);
 }
 
 int mount_fuse(int fd, const char *source, const char *path, struct error *e)

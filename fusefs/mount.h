@@ -43,6 +43,10 @@ int mount_count_below(const char *path, unsigned *ret, char *ret_first, size_t s
  * it is still in use (rule P8), though it was unmounted here. 0: none. */
 int mount_seen_anywhere(const char *type, const char *option, pid_t *ret, struct error *e);
 
+/* A process whose mount namespace has something mounted at this path: the kernel takes that away there, without a word,
+ * when the directory is removed here. 0: none. */
+int mount_point_used(const char *path, pid_t *ret, struct error *e);
+
 /*
  * Mounts the file system behind the /dev/fuse descriptor fd: read-only, nosuid, nodev, permissions checked by the
  * kernel. source is what mountinfo shows ("ag-box:demo").

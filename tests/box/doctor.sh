@@ -150,7 +150,7 @@ silent store
 silent disk
 chmod 600 "$config"
 doctor 1 BOX_STORE=ftp://x
-says store fail "ftp://x"
+says config fail "ftp://x"
 doctor 1 BOX_STORE="file://$WORK/absent"
 says store fail "$WORK/absent" "mount what holds the store"
 silent clock

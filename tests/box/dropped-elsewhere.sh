@@ -87,7 +87,7 @@ on a ag-box up demo
 echo fenced | on a tee "$project/file" >/dev/null
 on b ag-box up demo --force
 echo theirs | on b tee "$project/file" >/dev/null
-on a ag-box snapshot demo
+expect_exit 3 on a ag-box snapshot demo
 expect_state a demo fenced
 on b ag-box park demo
 on b ag-box drop demo --yes --force

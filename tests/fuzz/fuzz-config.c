@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     REQUIRE(text_is_name(c->node) && c->lease_ttl_s >= 60);
     REQUIRE(!c->globals_role || strcmp(c->globals_role, "push") == 0 || strcmp(c->globals_role, "pull") == 0);
-    REQUIRE((config_store(c, &store, NULL) == 0) == (c->store && c->password));
+    bool whole = c->store && c->store[0] && c->password && c->password[0];
+    REQUIRE((config_store(c, &store, NULL) == 0) == whole);
     config_free(c);
     return 0;
 }
