@@ -87,6 +87,7 @@ static int tell(void *arg, char letter, const char *path, struct error *e)
 {
     (void)e;
     struct telling *t = arg;
+    letter = letter == DIFFERENCE_TIME ? 'M' : letter;
     _cleanup_(buf_release) struct buf line = { 0 };
     buf_printf(&line, "%c\t", letter);
     shown_path(path, &line);

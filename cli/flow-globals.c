@@ -97,10 +97,9 @@ static int refuse_other(const struct stack *s, const struct head *h, bool force,
 
 static int on_difference(void *arg, char letter, const char *path, struct error *e)
 {
-    (void)letter;
     (void)path;
     (void)e;
-    *(bool *)arg = true;
+    *(bool *)arg |= letter != DIFFERENCE_TIME;
     return 0;
 }
 

@@ -10,8 +10,6 @@
 #include <uthash.h>
 
 /* A path that may be told. */
-#define TIME_ALONE 'm' /* of a directory; not a letter that is told */
-
 struct item {
     char letter; /* 0: not told */
     char *path;
@@ -97,14 +95,14 @@ static bool same_attributes(const struct entry *a, const struct entry *b, bool m
     return entry_same(&x, &y);
 }
 
-/* The letter of a path that both have, TIME_ALONE or 0 for none; was: the base's, resolved. */
+/* The letter of a path that both have, DIFFERENCE_TIME or 0 for none; was: the base's, resolved. */
 static int judge(struct difference *d, const struct entry *now, bool known, int fd, const struct entry *was,
                  struct error *e)
 {
     if (now->type != was->type)
         return 'T';
     if (now->type == ENTRY_DIRECTORY)
-        return !same_attributes(now, was, false) ? 'M' : now->mtime_ns != was->mtime_ns ? TIME_ALONE : 0;
+        return !same_attributes(now, was, false) ? 'M' : now->mtime_ns != was->mtime_ns ? DIFFERENCE_TIME : 0;
     if (now->type != ENTRY_FILE || entry_same(now, was))
         return entry_same(now, was) ? 0 : 'M';
     if (!same_attributes(now, was, true) || (!known && fd < 0))
@@ -240,12 +238,12 @@ int difference_tell(struct difference *d, int (*tell)(void *arg, char letter, co
             r = settle(d, d->items[i], e);
     size_t told = 0;
     for (size_t i = 0; r == 0 && i < d->count; i++)
-        if (d->items[i]->letter && d->items[i]->letter != TIME_ALONE) {
+        if (d->items[i]->letter && d->items[i]->letter != DIFFERENCE_TIME) {
             r = tell(arg, d->items[i]->letter, d->items[i]->path, e);
             told++;
         }
     for (size_t i = 0; r == 0 && told == 0 && i < d->count; i++)
-        if (d->items[i]->letter == TIME_ALONE)
-            r = tell(arg, 'M', d->items[i]->path, e);
+        if (d->items[i]->letter == DIFFERENCE_TIME)
+            r = tell(arg, DIFFERENCE_TIME, d->items[i]->path, e);
     return r;
 }
