@@ -139,7 +139,7 @@ become() {
     local client
     rm -f "$WORK/outside"
     mkfifo "$WORK/keys"
-    on a script -qec "$*" /dev/null <>"$WORK/keys" >/dev/null &
+    on a env TERM=xterm script -qec "$*" /dev/null <>"$WORK/keys" >/dev/null &
     until client=$(inside tmux -S /run/box/demo/tmux.sock list-clients -F '#{client_name}') && [ -n "$client" ]; do sleep 0.01; done
     inside tmux -S /run/box/demo/tmux.sock detach-client -t "$client" -E "touch '$WORK/outside'"
     wait $! || true
