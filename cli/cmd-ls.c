@@ -118,7 +118,7 @@ static json_t *describe_snapshot(const struct listing *l, const struct snapshot_
 {
     char text[SNAPSHOT_ID_TEXT], time[32];
     snapshot_id_text(id, text);
-    json_t *o = json_pack("{s:s,s:b}", "snapshot", text, "newest", memcmp(id, &l->head.root, sizeof(*id)) == 0);
+    json_t *o = json_pack("{s:s,s:b}", "snapshot", text, "newest", snapshot_id_equal(id, &l->head.root));
     const struct snapshot *s = n ? n->object : NULL;
     if (!s) {
         json_object_set_new(o, "damaged", json_true());
@@ -154,7 +154,7 @@ static void print_snapshot(struct listing *l, const char *id, const json_t *o, c
 static bool of_fork(const struct inventory *v, const struct snapshot_id *id)
 {
     for (size_t i = 0; i < v->fork_count; i++)
-        if (memcmp(&v->forks[i].snapshot, id, sizeof(*id)) == 0)
+        if (snapshot_id_equal(&v->forks[i].snapshot, id))
             return true;
     return false;
 }

@@ -74,15 +74,10 @@ static void describe(struct stack *s, const struct snapshot_id *id, const struct
     fork_name_new(ret, &s->node, s->record.epoch);
 }
 
-static bool same(const struct snapshot_id *a, const struct snapshot_id *b)
-{
-    return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 static const struct fork *find_snapshot(const struct fork *all, size_t count, const struct snapshot_id *id)
 {
     for (size_t i = 0; i < count; i++)
-        if (!all[i].damaged && same(&all[i].snapshot, id))
+        if (!all[i].damaged && snapshot_id_equal(&all[i].snapshot, id))
             return &all[i];
     return NULL;
 }
@@ -104,7 +99,8 @@ int flow_remove_older(struct stack *s, const struct fork *newest, const struct s
     struct fork *all = NULL;
     size_t count = 0;
     int r = fork_list(s->store, &s->seal, &all, &count, e);
-    for (unsigned i = 0; r == 0 && count > 1 && i < OLDER_MAX && !snapshot_id_none(&id) && !same(&id, until); i++) {
+    for (unsigned i = 0;
+         r == 0 && count > 1 && i < OLDER_MAX && !snapshot_id_none(&id) && !snapshot_id_equal(&id, until); i++) {
         const struct fork *older = find_snapshot(all, count, &id);
         if (older)
             r = fork_remove(s->store, s->name, older->name, e);

@@ -118,7 +118,7 @@ static int acquire(struct going_up *u, struct error *e)
         flow_drop_hold(s); /* the lease went to somebody else */
         stack_save_record(s, NULL);
     }
-    if (r < 0 || memcmp(&u->root, &u->head.root, sizeof(u->root)) == 0)
+    if (r < 0 || snapshot_id_equal(&u->root, &u->head.root))
         return r;
     u->root = u->head.root; /* somebody has committed between our look and our lease */
     r = take_hold(u, e);

@@ -189,8 +189,13 @@ void snapshot_id_text(const struct snapshot_id *id, char to[SNAPSHOT_ID_TEXT])
     text_hex(to, id->b, sizeof(id->b));
 }
 
+bool snapshot_id_equal(const struct snapshot_id *a, const struct snapshot_id *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
 bool snapshot_id_none(const struct snapshot_id *id)
 {
     static const struct snapshot_id none;
-    return memcmp(id, &none, sizeof(none)) == 0;
+    return snapshot_id_equal(id, &none);
 }

@@ -69,3 +69,4 @@ void snapshot_encode(const struct snapshot *s, struct buf *to);
 int snapshot_decode(struct bytes b, struct snapshot *ret, struct error *e);
 void snapshot_id_text(const struct snapshot_id *id, char to[SNAPSHOT_ID_TEXT]);
 bool snapshot_id_none(const struct snapshot_id *id);
+bool snapshot_id_equal(const struct snapshot_id *a, const struct snapshot_id *b);

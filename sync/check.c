@@ -309,10 +309,10 @@ static bool needed(const struct check *c, const struct snapshot_id *id)
 {
     const struct inventory *v = &c->inventory;
     for (size_t i = 0; i < v->hold_count; i++)
-        if (memcmp(&v->holds[i].snapshot, id, sizeof(*id)) == 0)
+        if (snapshot_id_equal(&v->holds[i].snapshot, id))
             return true;
     for (size_t i = 0; i < v->fork_count; i++)
-        if (memcmp(&v->forks[i].snapshot, id, sizeof(*id)) == 0)
+        if (snapshot_id_equal(&v->forks[i].snapshot, id))
             return true;
     return !condemned_find_snapshot(&c->condemned, id);
 }

@@ -143,7 +143,7 @@ int fork_put(struct store *s, const struct seal_context *c, const struct fork *f
             return 0;
         /* The name is random: what is there under it is ours, or nothing is. */
         r = why.code == -ECANCELED ? why.code : get(s, c, f->name, &there, NULL);
-        if (r == 0 && !there.damaged && memcmp(&there.snapshot, &f->snapshot, sizeof(f->snapshot)) == 0)
+        if (r == 0 && !there.damaged && snapshot_id_equal(&there.snapshot, &f->snapshot))
             return 0;
         if (r != -ENOENT || try + 1 == TRIES) {
             if (e)
@@ -194,7 +194,7 @@ int fork_list(struct store *s, const struct seal_context *c, struct fork **ret, 
 bool fork_is_older(const struct fork *all, size_t count, const struct fork *f)
 {
     for (size_t i = 0; i < count; i++)
-        if (!all[i].damaged && same_work(&all[i], f) && memcmp(&all[i].parent, &f->snapshot, sizeof(f->snapshot)) == 0)
+        if (!all[i].damaged && same_work(&all[i], f) && snapshot_id_equal(&all[i].parent, &f->snapshot))
             return true;
     return false;
 }

@@ -150,7 +150,7 @@ int inventory_open_snapshots(struct inventory *v, struct store *s, const struct 
 const struct inventory_snapshot *inventory_find_snapshot(const struct inventory *v, const struct snapshot_id *id)
 {
     for (size_t i = 0; i < v->snapshot_count; i++)
-        if (memcmp(&v->snapshots[i].id, id, sizeof(*id)) == 0)
+        if (snapshot_id_equal(&v->snapshots[i].id, id))
             return &v->snapshots[i];
     return NULL;
 }

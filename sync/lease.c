@@ -25,7 +25,7 @@ static int store_record(struct lease *l, struct error *e)
 
 static bool same_change(const struct transition *t, const struct journal_write *w)
 {
-    return w->kind == t->kind && w->frees == t->frees && memcmp(&w->root, &t->root, sizeof(w->root)) == 0;
+    return w->kind == t->kind && w->frees == t->frees && snapshot_id_equal(&w->root, &t->root);
 }
 
 /* An earlier release that happened is the release that is asked for: work that goes on in between settles first. */

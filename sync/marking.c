@@ -74,7 +74,7 @@ static int look(struct run *r, struct error *e)
 static bool named_by_fork(const struct inventory *v, const struct snapshot_id *id)
 {
     for (size_t i = 0; i < v->fork_count; i++)
-        if (memcmp(&v->forks[i].snapshot, id, sizeof(*id)) == 0)
+        if (snapshot_id_equal(&v->forks[i].snapshot, id))
             return true;
     return false;
 }

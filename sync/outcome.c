@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static bool same_root(const struct snapshot_id *a, const struct snapshot_id *b)
-{
-    return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 static bool written_by(const struct head *h, const uint8_t write_id[WRITE_ID_LEN])
 {
     return h->seq > 0 && memcmp(h->write.b, write_id, WRITE_ID_LEN) == 0;
@@ -26,12 +21,13 @@ static bool written_by_us(const struct box_record *r, const struct head *h)
 static enum outcome of_commit(const struct journal_write *w, const struct head *h)
 {
     if (h->epoch == w->epoch)
-        return same_root(&h->root, &w->root) && (!w->frees || h->state != HEAD_HELD) ? OUTCOME_DONE : OUTCOME_NEVER;
+        return snapshot_id_equal(&h->root, &w->root) && (!w->frees || h->state != HEAD_HELD) ? OUTCOME_DONE
+                                                                                             : OUTCOME_NEVER;
     const struct head_last *l = head_ended(h, w->epoch);
     if (!l) /* gone: as if it had never happened, which loses nothing but a name */
         return OUTCOME_NEVER;
-    return same_root(&l->root, &w->root) || memcmp(l->write.b, w->write_id, WRITE_ID_LEN) == 0 ? OUTCOME_DONE
-                                                                                               : OUTCOME_NEVER;
+    return snapshot_id_equal(&l->root, &w->root) || memcmp(l->write.b, w->write_id, WRITE_ID_LEN) == 0 ? OUTCOME_DONE
+                                                                                                       : OUTCOME_NEVER;
 }
 
 /* A drop ends its epoch as a tombstone: without a root. */
@@ -41,7 +37,7 @@ static enum outcome of_drop(const struct journal_write *w, const struct head *h)
     if (h->epoch == w->epoch)
         return h->state == HEAD_TOMBSTONE ? OUTCOME_DONE : OUTCOME_NEVER;
     const struct head_last *l = head_ended(h, w->epoch);
-    return l && same_root(&l->root, &none) ? OUTCOME_DONE : OUTCOME_NEVER;
+    return l && snapshot_id_equal(&l->root, &none) ? OUTCOME_DONE : OUTCOME_NEVER;
 }
 
 enum outcome outcome_of(const struct journal_write *w, const struct box_record *r, const struct head *h)
@@ -74,7 +70,7 @@ enum lease_standing outcome_standing(const struct box_record *r, const struct he
         return LEASE_REPLACED;
     if (h->state == HEAD_HELD && h->epoch == r->epoch && written_by_us(r, h))
         return LEASE_OURS;
-    return same_root(&h->root, &r->committed) && head_expired(h) ? LEASE_REGAIN : LEASE_LOST;
+    return snapshot_id_equal(&h->root, &r->committed) && head_expired(h) ? LEASE_REGAIN : LEASE_LOST;
 }
 
 static void happened(struct box_record *r, const struct journal_write *w, const struct head *h)

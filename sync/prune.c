@@ -63,7 +63,7 @@ static int end(struct prune *p, const char *list, struct error *e)
         if (r < 0)
             return r;
         if (outcome_standing(p->lease->record, &now) != LEASE_OURS || strcmp(now.condemned, p->head.condemned) != 0 ||
-            memcmp(&now.root, &p->head.root, sizeof(now.root)) != 0)
+            !snapshot_id_equal(&now.root, &p->head.root))
             return error_say(e, ERROR_HELD, -ESTALE, "box %s was used by %s while it was pruned", now.box, now.node);
         head_release(&p->head);
         p->head = now;

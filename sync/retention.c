@@ -6,15 +6,10 @@
 #define HOUR_NS (3600 * 1000000000LL)
 #define DAY_NS (24 * HOUR_NS)
 
-static bool same(const struct snapshot_id *a, const struct snapshot_id *b)
-{
-    return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 static struct retention_item *find(struct retention_item *items, size_t count, const struct snapshot_id *id)
 {
     for (size_t i = count; i-- > 0;)
-        if (same(&items[i].id, id))
+        if (snapshot_id_equal(&items[i].id, id))
             return &items[i];
     return NULL;
 }
@@ -56,7 +51,7 @@ static bool has_sibling_on_the_line(const struct retention_item *items, size_t c
     if (snapshot_id_none(&n->parent))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (items[i].line && same(&items[i].parent, &n->parent))
+        if (items[i].line && snapshot_id_equal(&items[i].parent, &n->parent))
             return true;
     return false;
 }
