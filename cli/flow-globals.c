@@ -64,13 +64,7 @@ static int settle(struct stack *s, struct lease *l, struct error *e)
 
 static bool is_root(const struct head *h, const struct snapshot_id *id)
 {
-    return h->seq > 0 && memcmp(&h->root, id, sizeof(*id)) == 0;
-}
-
-static void tell_snapshot(struct stack *s, const struct snapshot_id *id, char text[SNAPSHOT_ID_TEXT])
-{
-    snapshot_id_text(id, text);
-    ui_field_text(s->ui, "snapshot", text);
+    return h->seq > 0 && snapshot_id_equal(&h->root, id);
 }
 
 /* --- push */
@@ -177,7 +171,7 @@ static int save(struct stack *s, const struct head *h, struct view *base, struct
 
 static int still_there(void *arg, const struct head *h, struct error *e)
 {
-    if (memcmp(&h->root, arg, sizeof(h->root)) == 0)
+    if (snapshot_id_equal(&h->root, arg))
         return 0;
     error_say(e, ERROR_HELD, -EBUSY, "%s has pushed at the same time", h->node);
     return error_hint(e, "have one node with BOX_GLOBALS_ROLE=push; then try again"), -EBUSY;
@@ -206,6 +200,20 @@ static int agree(struct stack *s, const struct snapshot_id *id, struct error *e)
     return r < 0 ? r : stack_save_record(s, e);
 }
 
+/* saved NULL: nothing had changed. */
+static void tell_push(struct stack *s, const struct snapshot_id *id, const struct saved *saved)
+{
+    char text[SNAPSHOT_ID_TEXT], size[16];
+    snapshot_id_text(id, text);
+    flow_tell_saved(s, id, saved);
+    if (!saved || !saved->changed) {
+        ui_line(s->ui, "globals: nothing has changed since snapshot %.8s", text);
+        return;
+    }
+    text_size(size, saved->stats.sent_bytes);
+    ui_line(s->ui, "globals: snapshot %.8s, %s, %s sent", text, TEXT_COUNT(saved->snapshot.files, "file"), size);
+}
+
 static int send(struct stack *s, struct lease *l, struct head *h, struct view *base, struct error *e)
 {
     struct saved saved = { 0 };
@@ -226,17 +234,8 @@ static int send(struct stack *s, struct lease *l, struct head *h, struct view *b
         r = flow_keep_committed(s, &saved.snapshot, e);
     if (r == 0)
         r = agree(s, &saved.id, e);
-    char id[SNAPSHOT_ID_TEXT], size[16];
-    if (r == 0) {
-        tell_snapshot(s, &saved.id, id);
-        text_size(size, saved.stats.sent_bytes);
-        ui_field(s->ui, "changed", json_boolean(saved.changed));
-        ui_field_integer(s->ui, "sent_bytes", (int64_t)saved.stats.sent_bytes);
-        if (saved.changed)
-            ui_line(s->ui, "globals: snapshot %.8s, %s, %s sent", id, TEXT_COUNT(saved.snapshot.files, "file"), size);
-        else
-            ui_line(s->ui, "globals: nothing has changed since snapshot %.8s", id);
-    }
+    if (r == 0)
+        tell_push(s, &saved.id, &saved);
     saved_release(&saved);
     return r;
 }
@@ -267,11 +266,7 @@ int flow_globals_push(struct stack *s, bool force, bool accept_rollback, struct 
     if (r < 0 || changed)
         return r < 0 ? r : send(s, &l, &head, &base, e);
 
-    char id[SNAPSHOT_ID_TEXT];
-    tell_snapshot(s, &head.root, id);
-    ui_field(s->ui, "changed", json_false());
-    ui_field_integer(s->ui, "sent_bytes", 0);
-    ui_line(s->ui, "globals: nothing has changed since snapshot %.8s", id);
+    tell_push(s, &head.root, NULL);
     return is_root(&head, &s->record.base) ? 0 : agree(s, &head.root, e);
 }
 
@@ -306,7 +301,8 @@ static void tell_pull(struct stack *s, const struct head *h, const struct snapsh
                       const struct mirror_stats *stats, json_t *kept, const char *where)
 {
     char text[SNAPSHOT_ID_TEXT];
-    tell_snapshot(s, id, text);
+    snapshot_id_text(id, text);
+    ui_field_text(s->ui, "snapshot", text);
     ui_field_text(s->ui, "from", h->node);
     ui_field(s->ui, "changed", json_boolean(stats->changed + stats->removed > 0));
     ui_field_integer(s->ui, "files_changed", (int64_t)stats->changed);

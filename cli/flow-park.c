@@ -145,9 +145,7 @@ static void tell(struct stack *s, const struct saved *saved)
     char id[SNAPSHOT_ID_TEXT], size[16];
     snapshot_id_text(&s->record.committed, id); /* an earlier release of ours may have landed first */
     text_size(size, saved->stats.sent_bytes);
-    ui_field_text(s->ui, "snapshot", id);
-    ui_field(s->ui, "changed", json_boolean(saved->changed));
-    ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
+    flow_tell_saved(s, &s->record.committed, saved);
     if (saved->changed)
         ui_line(s->ui, "%s is parked: snapshot %.8s, %s sent; any node may take it up", s->name, id, size);
     else

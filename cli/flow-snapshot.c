@@ -13,9 +13,7 @@ static void tell(struct stack *s, const struct saved *saved, const struct still 
     char id[SNAPSHOT_ID_TEXT], size[16], held[16];
     snapshot_id_text(&saved->id, id);
     text_size(size, saved->stats.sent_bytes);
-    ui_field_text(s->ui, "snapshot", id);
-    ui_field(s->ui, "changed", json_boolean(saved->changed));
-    ui_field_integer(s->ui, "sent_bytes", (int64_t)saved->stats.sent_bytes);
+    flow_tell_saved(s, &saved->id, saved);
     ui_field(s->ui, "one_instant", json_boolean(still->one_instant));
     ui_field_integer(s->ui, "frozen_ms", still->held_ns / 1000000);
     text_duration(held, (uint64_t)still->held_ns / 1000000);

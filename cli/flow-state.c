@@ -289,7 +289,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
 
 static int parked_already(struct stack *s)
 {
-    flow_tell_unchanged(s, &s->record.committed);
+    flow_tell_saved(s, &s->record.committed, NULL);
     ui_line(s->ui, "%s is parked already", s->name);
     return 0;
 }
@@ -311,7 +311,7 @@ static int park_none(struct stack *s, struct error *e)
         error_say(e, ERROR_HELD, -EBUSY, "box %s is not here: it is held by %s", s->name, head.node);
         return error_hint(e, "ag-box park %s on %s", s->name, head.node), -EBUSY;
     }
-    flow_tell_unchanged(s, &head.root);
+    flow_tell_saved(s, &head.root, NULL);
     ui_line(s->ui, "%s is not here, and free", s->name);
     return 0;
 }
@@ -461,14 +461,6 @@ static int renew_only(struct stack *s, struct error *e)
     return r;
 }
 
-/* Still and half sent: a snapshot would be the park's own, and whoever stopped it is not here. */
-static int refuse_unfinished(struct stack *s, struct error *e)
-{
-    error_say(e, ERROR_BUSY, -EBUSY, "the park of %s has not ended: what is new here is in no snapshot yet", s->name);
-    return error_hint(e, "nothing is lost: `ag-box park %s` goes on, `ag-box up %s` calls the park off", s->name,
-                      s->name);
-}
-
 int flow_snapshot(struct stack *s, struct error *e)
 {
     int r = flow_resolve(s, e);
@@ -502,14 +494,16 @@ int flow_snapshot(struct stack *s, struct error *e)
         return renew_only(s, e);
     case BOX_PARKING:
     case BOX_MOVING:
-        return refuse_unfinished(s, e);
+        /* Still and half sent: a snapshot would be the park's own, and whoever stopped it is not here. */
+        return error_say(e, ERROR_BUSY, -EBUSY, "the park of %s has not ended: what is new here is in no snapshot yet",
+                         s->name);
     case BOX_TRACKING:
     case BOX_MOVED_ASIDE:
     case BOX_STATE_COUNT:
         break;
     }
     if (s->record.state == BOX_NONE || s->record.state == BOX_MOVED_ASIDE)
-        flow_tell_unchanged(s, &s->record.committed);
+        flow_tell_saved(s, &s->record.committed, NULL);
     ui_line(s->ui, "%s: nothing to do (%s)", s->name,
             s->record.state == BOX_NONE ? "parked" : box_state_name(s->record.state));
     return 0;

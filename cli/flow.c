@@ -105,13 +105,13 @@ void flow_tell_shown(struct stack *s, const struct snapshot *n)
         ui_field(s->ui, "full", json_true());
 }
 
-void flow_tell_unchanged(struct stack *s, const struct snapshot_id *id)
+void flow_tell_saved(struct stack *s, const struct snapshot_id *id, const struct saved *saved)
 {
     char text[SNAPSHOT_ID_TEXT];
     snapshot_id_text(id, text);
     ui_field_text(s->ui, "snapshot", text);
-    ui_field(s->ui, "changed", json_false());
-    ui_field_integer(s->ui, "sent_bytes", 0);
+    ui_field(s->ui, "changed", json_boolean(saved && saved->changed));
+    ui_field_integer(s->ui, "sent_bytes", saved ? (int64_t)saved->stats.sent_bytes : 0);
 }
 
 int flow_set_state(struct stack *s, enum box_state state, struct error *e)

@@ -120,8 +120,9 @@ void flow_sweep(struct stack *s);
 
 /* The fields that up has of the snapshot that is shown here. */
 void flow_tell_shown(struct stack *s, const struct snapshot *n);
-/* Those of park and snapshot where there was nothing to send; id: the newest snapshot that is known here. */
-void flow_tell_unchanged(struct stack *s, const struct snapshot_id *id);
+/* Those of park, snapshot and a push of globals; id: the newest snapshot that is known here. saved NULL: there was
+ * nothing to send. */
+void flow_tell_saved(struct stack *s, const struct snapshot_id *id, const struct saved *saved);
 int flow_set_state(struct stack *s, enum box_state state, struct error *e);
 int flow_sync_parent(const char *path, struct error *e); /* fsync of the directory that holds path */
 int flow_keep_committed(struct stack *s, const struct snapshot *n,
