@@ -14,9 +14,8 @@
 
 #define LINK "flake"
 #define STORE "/nix/store/" /* nothing else of nix's is shown in a box */
-#define NIX_OF_PROFILE                                                                                                 \
-    "/nix/var/nix/profiles/default/bin/nix" /* where installers put it; a service's PATH lacks it                      \
-                                             */
+/* Where installers put it; a service's PATH lacks it. */
+#define NIX_OF_PROFILE "/nix/var/nix/profiles/default/bin/nix"
 #define MAKE_MINUTES 10
 #define RECORDED "base-flake" /* among the tools in a meta */
 

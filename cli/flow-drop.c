@@ -220,7 +220,7 @@ static int drop_box(struct stack *s, const struct flow_drop_options *o, struct e
     _cleanup_(head_releasep) struct head head = { 0 };
     int r = lease_read(&l, false, &head, e);
     if (r == -ENOENT)
-        return flow_no_box(s, e);
+        return stack_no_box(s, e);
     if (r == 0 && head.state != HEAD_TOMBSTONE)
         r = make_tombstone(s, &l, o, &head, e);
     crash_point("drop-tombstone.after");

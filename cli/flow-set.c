@@ -132,7 +132,7 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
     _cleanup_(head_releasep) struct head head = { 0 };
     int r = lease_read(&l, false, &head, e);
     if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
-        return flow_no_box(s, e);
+        return stack_no_box(s, e);
     if (r == 0 && head.state == HEAD_HELD) {
         error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s", s->name, head.node);
         return error_hint(e, "run it there, or park the box first");

@@ -85,12 +85,6 @@ int flow_hint_track(const struct stack *s, struct error *e)
     return error_hint(e, "ag-box track %s %s goes on with it", s->name, word);
 }
 
-int flow_no_box(const struct stack *s, struct error *e)
-{
-    error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
-    return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
-}
-
 void flow_tell_shown(struct stack *s, const struct snapshot *n)
 {
     char id[SNAPSHOT_ID_TEXT], time[32];

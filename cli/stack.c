@@ -200,6 +200,12 @@ int stack_box(struct stack *s, const char *name, bool create, struct error *e)
     return load(s, create, e);
 }
 
+int stack_no_box(const struct stack *s, struct error *e)
+{
+    error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+    return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
+}
+
 /* A name that is mistyped leaves nothing here. */
 static int refuse_unknown(struct stack *s, struct error *e)
 {
@@ -208,10 +214,8 @@ static int refuse_unknown(struct stack *s, struct error *e)
     struct error why = { 0 };
     head_key(s->name, key);
     int r = store_stat(s->store, key, &info, &why);
-    if (r == -ENOENT) {
-        error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
-        return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
-    }
+    if (r == -ENOENT)
+        return stack_no_box(s, e);
     if (r < 0)
         *e = why;
     return r;

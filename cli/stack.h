@@ -56,8 +56,8 @@ int stack_connect(struct stack *s, struct error *e); /* the store alone; sends n
 int stack_store(struct stack *s, struct error *e);
 /* Has this node opened the store that is configured? Then nothing here is to advise making it, nor to make it. */
 bool stack_knows_store(const struct config *c);
-/* When config could not be fetched, as r says: -ENOENT is ERROR_DAMAGED where the store is known, else ERROR_USAGE; what
- * to do about it. Returns r. */
+/* When config could not be fetched, as r says: -ENOENT is ERROR_DAMAGED where the store is known, else ERROR_USAGE;
+ * what to do about it. Returns r. */
 int stack_no_config(const struct config *c, int r, struct error *e);
 #define STACK_RECOVERY                                                                                                 \
     "mount or configure the right store; if its config is lost, `ag-box key recover` makes it anew from what "         \
@@ -69,13 +69,14 @@ int stack_no_config(const struct config *c, int r, struct error *e);
  */
 int stack_check_name(const char *name, struct error *e); /* ERROR_USAGE unless it may be a box's */
 int stack_box(struct stack *s, const char *name, bool create, struct error *e);
-/* stack_open, stack_store and stack_box: what most commands that change a box begin with. create: but a box that neither
- * this node nor the store knows is -ENOENT ERROR_UNKNOWN, and nothing is made. */
+/* stack_open, stack_store and stack_box: what most commands that change a box begin with. create: but a box that
+ * neither this node nor the store knows is -ENOENT ERROR_UNKNOWN, and nothing is made. */
 int stack_for_box(struct stack *s, const struct config *c, struct ui *ui, const char *name, bool create,
                   struct error *e);
 /* As stack_box, without the lock and read-only: for status and ls. */
 int stack_peek(struct stack *s, const char *name, struct error *e);
-int stack_content(struct stack *s, struct error *e); /* cache and fetch; needs store and name */
+int stack_no_box(const struct stack *s, struct error *e); /* -ENOENT ERROR_UNKNOWN, with a hint */
+int stack_content(struct stack *s, struct error *e);      /* cache and fetch; needs store and name */
 void stack_close(struct stack *s);
 
 int stack_save_record(struct stack *s, struct error *e); /* journal_store of record */
