@@ -414,6 +414,7 @@ static void run_once(struct hydrate *h)
     if (r == 0)
         r = run_phases(h, &e);
     pool_free(mem_steal(h->pool)); /* one that has failed takes no more */
+    free(mem_steal(h->next));      /* full, if there was no room for it */
     if (r != -ECANCELED && count_here(h, &counting) < 0 && r == 0) {
         r = counting.code;
         e = counting;

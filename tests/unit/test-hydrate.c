@@ -219,6 +219,35 @@ static void paused_and_stopped_it_asks_for_nothing(void **state)
     assert_int_equal(recorder.count, 0);
 }
 
+/* Fails if the batch that there was no room for is in the way of the next try's frames: it is full. */
+static void with_too_small_a_cache_it_ends_and_may_be_asked_again(void **state)
+{
+    static char names[300][40];
+    static char *paths[300];
+    char *scratch = scratch_new();
+    struct cache *cache;
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(names[i], sizeof(names[i]), "project/d%02u/f%05u", i / 100, i);
+        paths[i] = names[i];
+    }
+    access_list.paths = paths;
+    access_list.count = 300;
+    assert_int_equal(cache_open(scratch, "demo", 1, &cache, NULL), 0);
+    const struct hydrate_config c = { .tree = tree, .source = &recorder.source, .cache = cache, .first = list_first };
+    struct hydrate *h;
+    assert_int_equal(hydrate_start(&c, &h, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        struct error e = { 0 };
+        assert_int_equal(hydrate_wait(h, &e), -EFBIG);
+        assert_int_equal(e.kind, ERROR_FAILED);
+        hydrate_full_speed(h);
+    }
+    hydrate_free(h);
+    assert_int_equal(recorder.count, 0);
+    cache_close(cache);
+    scratch_remove(scratch);
+}
+
 static void first_touches_become_paths_in_order_each_once(void **state)
 {
     struct touches *t;
@@ -281,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_store_that_is_away_is_tried_again, start, stop),
         cmocka_unit_test_setup_teardown(damage_is_counted_and_does_not_stop_the_rest, start, stop),
         cmocka_unit_test_setup_teardown(paused_and_stopped_it_asks_for_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(with_too_small_a_cache_it_ends_and_may_be_asked_again, start, stop),
         cmocka_unit_test_setup_teardown(first_touches_become_paths_in_order_each_once, start, stop),
         cmocka_unit_test(touches_go_on_where_their_file_system_is_full),
     };
