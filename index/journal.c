@@ -68,30 +68,46 @@ bool box_record_in_doubt(const struct box_record *r)
     return false;
 }
 
-/* Makes the schema of a new database; says no to one that a newer version made. */
-static int check_schema(sqlite3 *db, const char *schema, int version, struct error *e)
+static int read_version(sqlite3 *db, int *ret, struct error *e)
 {
+    _cleanup_(sql_finalizep) sqlite3_stmt *s = NULL;
+    int r = sql_query(db, &s, e, "PRAGMA user_version", "");
+    if (r == 0)
+        r = sql_step(s, e);
+    if (r > 0)
+        *ret = sqlite3_column_int(s, 0);
+    return r < 0 ? r : 0;
+}
+
+static int make_schema(sqlite3 *db, const char *schema, int version, struct error *e)
+{
+    int have = 0;
+    char set[64];
+    snprintf(set, sizeof(set), "PRAGMA user_version=%d", version);
     int r = sql_begin(db, e);
     if (r < 0)
         return r;
-    _cleanup_(sql_finalizep) sqlite3_stmt *s = NULL;
-    r = sql_query(db, &s, e, "PRAGMA user_version", "");
+    r = read_version(db, &have, e); /* again: another process may have been faster */
+    if (r == 0 && have == 0)
+        r = sql_script(db, schema, e);
+    if (r == 0 && have == 0)
+        r = sql_script(db, set, e);
+    return sql_end(db, r, e);
+}
+
+/*
+ * Makes the schema of a new database; says no to one that a newer version made. Whoever only looks takes no write lock:
+ * that of the stat cache is a save's for as long as it takes.
+ */
+static int check_schema(sqlite3 *db, const char *schema, int version, struct error *e)
+{
     int have = 0;
-    if (r == 0 && (r = sql_step(s, e)) > 0) {
-        have = sqlite3_column_int(s, 0);
-        r = 0;
-    }
-    sqlite3_finalize(mem_steal(s));
+    int r = read_version(db, &have, e);
+    if (r == 0 && have == 0)
+        r = make_schema(db, schema, version, e);
     if (r == 0 && have > version)
         r = error_say(e, ERROR_USAGE, -ENOTSUP, "its version is %d, this ag-box knows %d", have, version);
-    if (r == 0 && have == 0) {
-        char set[64];
-        snprintf(set, sizeof(set), "PRAGMA user_version=%d", version);
-        r = sql_script(db, schema, e);
-        if (r == 0)
-            r = sql_script(db, set, e);
-    }
-    return sql_end(db, r, e);
+    return r;
 }
 
 static int check_pages(sqlite3 *db, struct error *e)

@@ -223,6 +223,23 @@ static void a_damaged_stat_cache_is_thrown_away(void **state)
     assert_int_equal(journal_stat_find(p->j, path, &k, &got, NULL), 0);
 }
 
+/* A save keeps the stat cache's write lock for as long as it takes: `status` must not wait for that, nor a daemon that
+ * is started anew. */
+static void a_journal_opens_beside_a_save(void **state)
+{
+    struct place *p = *state;
+    struct journal *other = NULL;
+    struct stat_key k = { .dev = 1 };
+    struct error e = { 0 };
+    struct bytes path = { (const uint8_t *)"project/a", 9 };
+    assert_int_equal(journal_stat_begin(p->j, NULL), 0);
+    assert_int_equal(journal_stat_put(p->j, path, &k, (struct bytes){ (const uint8_t *)"record", 6 }, NULL), 0);
+    if (journal_open(p->dir, p->path, false, &other, &e) < 0)
+        fail_msg("%s", e.text);
+    journal_close(other);
+    assert_int_equal(journal_stat_end(p->j, 0, NULL), 0);
+}
+
 static int count_pack(void *arg, const struct pack_name *p, uint32_t size, bool metadata, struct error *e)
 {
     *(unsigned *)arg += size;
@@ -269,6 +286,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_newer_schema_is_refused_and_damage_named, make_place, remove_place),
         cmocka_unit_test_setup_teardown(an_unknown_box_is_not_made_by_looking, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_damaged_stat_cache_is_thrown_away, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(a_journal_opens_beside_a_save, make_place, remove_place),
         cmocka_unit_test_setup_teardown(packs_added_by_another_thread_are_there, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
