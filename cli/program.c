@@ -89,7 +89,7 @@ static void take(int *fd, struct buf *to, size_t max)
     while (*fd >= 0 && to->len <= max && (n = read(*fd, piece, sizeof(piece))) > 0)
         buf_add(to, piece, (size_t)n);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        mem_closep(fd), *fd = -1;
+        mem_closep(fd);
 }
 
 static void keep_end(struct buf *b, size_t max)
@@ -127,10 +127,8 @@ static void finish(struct running *r, int why)
         why = -EFBIG;
     r->call->code = why < 0 ? why : code_of(status);
     int *fds[] = { &r->exit_fd, &r->out_fd, &r->err_fd };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++)
         mem_closep(fds[i]);
-        *fds[i] = -1;
-    }
 }
 
 static void begin(struct running *r, struct program_call *call)

@@ -202,14 +202,12 @@ static int start_early(struct supervisor *s, pid_t *ret_pid, int *ret_word, stru
     *ret_pid = start_daemon(s);
     *ret_word = fds[1];
     mem_closep(&s->word_fd);
-    s->word_fd = -1;
     return 0;
 }
 
 static void give_up_daemon(pid_t pid, int *word)
 {
     mem_closep(word);
-    *word = -1;
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
 }
@@ -235,7 +233,6 @@ int supervisor_run(const struct supervisor_config *c, struct error *e)
         if (word >= 0)
             fd_write_all(word, "M", 1, NULL); /* it is gone already: another one is started */
         mem_closep(&word);
-        word = -1;
         supervise(&s, first);
     } else {
         give_up_daemon(first, &word);

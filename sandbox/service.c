@@ -71,7 +71,6 @@ void service_reaped(struct service *s, pid_t pid, int status)
 void service_end(struct service *s)
 {
     mem_closep(&s->listener);
-    s->listener = -1;
     for (size_t i = 0; i < s->count; i++)
         command_hang_up(s->commands[i]);
 }

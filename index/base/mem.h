@@ -17,10 +17,12 @@ static inline void mem_freep(void *p)
     free(*(void **)p);
 }
 
+/* Whatever comes later finds no descriptor: its number may be somebody else's by then. */
 static inline void mem_closep(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
+    *fd = -1;
 }
 
 static inline int mem_steal_fd(int *fd)

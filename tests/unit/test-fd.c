@@ -172,6 +172,18 @@ static void a_tree_cannot_lead_us_out_of_it(void **state)
     assert_int_equal(st.st_mode & 07777, 0640);
 }
 
+/* Fails if whoever releases twice closes what another has opened in between. */
+static void what_was_closed_is_not_closed_again(void **state)
+{
+    int dir = place_fd(state), fd = dup(dir), closed = fd;
+    mem_closep(&fd);
+    int other = dup(dir);
+    assert_int_equal(other, closed); /* the lowest number that is free */
+    mem_closep(&fd);
+    assert_true(fcntl(other, F_GETFD) >= 0);
+    close(other);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
 
 int main(void)
@@ -185,6 +197,7 @@ int main(void)
         TEST(a_whole_file_is_read_up_to_its_bound_only),
         TEST(missing_directories_are_made_and_a_file_in_the_way_is_told),
         TEST(a_tree_cannot_lead_us_out_of_it),
+        TEST(what_was_closed_is_not_closed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
