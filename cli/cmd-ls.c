@@ -228,21 +228,18 @@ static void list_forks(struct listing *l)
     json_t *list = json_array();
     for (size_t i = 0; i < v->fork_count; i++) {
         const struct fork *f = &v->forks[i];
-        char id[FORK_NAME_MAX + 8], more[FORK_NAME_MAX + 24] = "";
-        snprintf(id, sizeof(id), "%s-%llu", f->node, (unsigned long long)f->epoch);
-        const struct fork *newest = fork_find(v->forks, v->fork_count, id);
-        bool old = newest != f; /* of several of one work only the newest goes by the short name */
-        snprintf(id, sizeof(id), "fork:%.103s", f->name);
-        if (!old)
-            snprintf(id, sizeof(id), "fork:%s-%llu", f->node, (unsigned long long)f->epoch);
+        char id[FORK_ID_MAX];
+        fork_id(v->forks, v->fork_count, f, id);
         json_t *o = describe_snapshot(l, &f->snapshot, inventory_find_snapshot(v, &f->snapshot));
         json_object_set_new(o, "id", json_string(id));
         json_object_set_new(o, "name", json_string(f->name));
         json_object_set_new(o, "epoch", json_integer((json_int_t)f->epoch));
         json_object_set_new(o, "node", json_string(f->node));
-        bool older = fork_is_older(v->forks, v->fork_count, f);
-        snprintf(more, sizeof(more), "%s", older ? "  older" : old ? "  other work" : "");
-        print_snapshot(l, id, o, more);
+        bool whole = strcmp(id + strlen("fork:"), f->name) == 0;
+        print_snapshot(l, id, o,
+                       fork_is_older(v->forks, v->fork_count, f) ? "  older"
+                       : whole                                   ? "  one of several"
+                                                                 : "");
         json_array_append_new(list, o);
     }
     ui_field(l->context->ui, "forks", list);

@@ -27,27 +27,28 @@ static int confirm(struct stack *s, const struct flow_drop_options *o, const cha
 
 /* --- parts of a box */
 
-/* And the older ones of its work that a crash has left. */
+/* And the older ones that it goes on from: those that a crash has left. */
 static int drop_fork(struct stack *s, const struct flow_drop_options *o, struct error *e)
 {
     static const struct snapshot_id none = { { 0 } };
-    const char *id = strncmp(o->fork, "fork:", 5) == 0 ? o->fork + 5 : o->fork;
-    struct fork *all = NULL;
+    _cleanup_free_ struct fork *all = NULL;
+    const struct fork *found = NULL;
     size_t count = 0, removed = 1;
     int r = fork_list(s->store, &s->seal, &all, &count, e);
-    const struct fork *found = r == 0 ? fork_find(all, count, id) : NULL;
-    _cleanup_free_ char *what = mem_printf("This gives up the work that fork %s of %s keeps", id, s->name);
-    if (r == 0 && !found)
-        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no fork %s of %s", id, s->name);
     if (r == 0)
-        r = confirm(s, o, what, e);
-    if (r == 0 && count > 1 && strcmp(id, found->name) != 0)
+        r = fork_find(all, count, s->name, o->fork, &found, e);
+    if (r < 0)
+        return r;
+    char id[FORK_ID_MAX];
+    fork_id(all, count, found, id);
+    _cleanup_free_ char *what = mem_printf("This gives up the work that %s of %s keeps", id, s->name);
+    r = confirm(s, o, what, e);
+    if (r == 0 && count > 1)
         r = flow_remove_older(s, found, &none, &removed, e);
     if (r == 0)
         r = fork_remove(s->store, s->name, found->name, e);
-    free(all);
     if (r == 0) {
-        ui_line(s->ui, "fork %s of %s is dropped; prune frees its space", id, s->name);
+        ui_line(s->ui, "%s of %s is dropped; prune frees its space", id, s->name);
         ui_field_integer(s->ui, "forks_removed", (int64_t)removed);
     }
     return r;
@@ -155,9 +156,11 @@ static int refuse_users(struct stack *s, bool force, struct inventory *v, struct
         text_duration(age, v->holds[i].age_ns > 0 ? (uint64_t)v->holds[i].age_ns / 1000000 : 0);
         ui_note(s->ui, "  hold %s of %s, %s old", id, v->holds[i].node, age);
     }
-    for (size_t i = 0; i < v->fork_count; i++)
-        ui_note(s->ui, "  fork:%s-%llu: work that only the fork keeps", v->forks[i].node,
-                (unsigned long long)v->forks[i].epoch);
+    for (size_t i = 0; i < v->fork_count; i++) {
+        char id[FORK_ID_MAX];
+        fork_id(v->forks, v->fork_count, &v->forks[i], id);
+        ui_note(s->ui, "  %s: work that only the fork keeps", id);
+    }
     if (force || v->hold_count + v->fork_count == 0)
         return 0;
     error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %s, %s", s->name, TEXT_COUNT(v->hold_count, "hold"),

@@ -24,22 +24,19 @@ int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct 
     return r;
 }
 
-static int find_fork(struct stack *stack, const char *name, struct snapshot_id *ret, struct error *e)
+static int find_fork(struct stack *stack, const char *text, struct snapshot_id *ret, struct error *e)
 {
-    struct fork *all = NULL;
+    _cleanup_free_ struct fork *all = NULL;
+    const struct fork *f = NULL;
     size_t count = 0;
     int r = fork_list(stack->store, &stack->seal, &all, &count, e);
-    if (r < 0)
-        return r;
-    const struct fork *f = fork_find(all, count, name);
-    if (f && f->damaged)
+    if (r == 0)
+        r = fork_find(all, count, stack->name, text, &f, e);
+    if (r == 0 && f->damaged)
         r = error_say(e, ERROR_DAMAGED, -EBADMSG, "fork %s of %s cannot be read: damaged, or not what it is called",
                       f->name, stack->name);
-    else if (f)
+    if (r == 0)
         *ret = f->snapshot;
-    else
-        r = error_say(e, ERROR_UNKNOWN, -ENOENT, "no fork %s of %s", name, stack->name);
-    free(all);
     return r;
 }
 
@@ -81,7 +78,7 @@ int view_find(struct stack *stack, const char *text, struct snapshot_id *ret, st
         return r;
     id = head.root;
     if (text && strncmp(text, "fork:", 5) == 0)
-        r = find_fork(stack, text + 5, &id, e);
+        r = find_fork(stack, text, &id, e);
     else if (text)
         r = snapshots_find(stack->store, stack->name, text, &id, e);
     if (r == 0 && text)

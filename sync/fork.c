@@ -199,15 +199,62 @@ bool fork_is_older(const struct fork *all, size_t count, const struct fork *f)
     return false;
 }
 
-const struct fork *fork_find(const struct fork *all, size_t count, const char *name)
+static void short_name(const struct fork *f, char to[FORK_NAME_MAX])
 {
+    snprintf(to, FORK_NAME_MAX, "%s-%" PRIu64, f->node, f->epoch);
+}
+
+/* As many names as fit; what is cut off is still in `ls`. */
+static int refuse_several(const struct fork *all, size_t count, const char *box, const struct fork *last,
+                          struct error *e)
+{
+    _cleanup_(buf_release) struct buf names = { 0 };
+    char name[FORK_NAME_MAX];
+    for (size_t i = 0; i < count; i++)
+        if (same_work(&all[i], last) && !fork_is_older(all, count, &all[i]))
+            buf_printf(&names, "%sfork:%s", names.len ? ", " : "", all[i].name);
+    short_name(last, name);
+    error_say(e, ERROR_USAGE, -EEXIST, "fork:%s of %s may be any of these: %s", name, box, buf_string(&names));
+    return error_hint(e, "say its whole name, fork:%s or another; `ag-box ls --snapshots %s` shows their times",
+                      last->name, box),
+           -EEXIST;
+}
+
+int fork_find(const struct fork *all, size_t count, const char *box, const char *id, const struct fork **ret,
+              struct error *e)
+{
+    const char *name = strncmp(id, "fork:", 5) == 0 ? id + 5 : id;
+    const struct fork *found = NULL;
+    size_t newest = 0;
     for (size_t i = 0; i < count; i++) {
         char work[FORK_NAME_MAX];
-        snprintf(work, sizeof(work), "%s-%" PRIu64, all[i].node, all[i].epoch);
-        if (strcmp(all[i].name, name) == 0 || (strcmp(work, name) == 0 && !fork_is_older(all, count, &all[i])))
-            return &all[i];
+        short_name(&all[i], work);
+        if (strcmp(all[i].name, name) == 0) {
+            *ret = &all[i];
+            return 0;
+        }
+        if (strcmp(work, name) == 0 && !fork_is_older(all, count, &all[i])) {
+            found = &all[i];
+            newest++;
+        }
     }
-    return NULL;
+    if (newest > 1)
+        return refuse_several(all, count, box, found, e);
+    if (newest == 0) {
+        error_say(e, ERROR_UNKNOWN, -ENOENT, "no fork %s of %s", name, box);
+        return error_hint(e, "ag-box ls --snapshots %s lists them", box), -ENOENT;
+    }
+    *ret = found;
+    return 0;
+}
+
+void fork_id(const struct fork *all, size_t count, const struct fork *f, char to[FORK_ID_MAX])
+{
+    char name[FORK_NAME_MAX];
+    const struct fork *found = NULL;
+    short_name(f, name);
+    bool alone = fork_find(all, count, "", name, &found, NULL) == 0 && found == f;
+    snprintf(to, FORK_ID_MAX, "fork:%s", alone ? name : f->name);
 }
 
 struct verifying {

@@ -15,6 +15,7 @@
 #include "sync/node.h"
 
 #define FORK_NAME_MAX 104 /* <node>-<epoch>-<rand>, NUL */
+#define FORK_ID_MAX (FORK_NAME_MAX + 5) /* with "fork:" */
 
 struct fork {
     char name[FORK_NAME_MAX];
@@ -39,9 +40,16 @@ int fork_remove(struct store *s, const char *box, const char *name, struct error
 /* All of a box: by node, epoch, and youngest object first. malloc'd. -EBADMSG ERROR_DAMAGED: a key that is no fork's.
  */
 int fork_list(struct store *s, const struct seal_context *c, struct fork **ret, size_t *ret_count, struct error *e);
-/* "<node>-<epoch>": the newest of that work, the youngest that none names as its parent (a store's clock may count in
- * seconds); or a whole name. From fork_list's answer; NULL: none. Borrowed. */
-const struct fork *fork_find(const struct fork *all, size_t count, const char *name);
+/*
+ * What a user calls id, "fork:" before it or not: a whole name; or "<node>-<epoch>", the newest of that work, which
+ * none names as its parent (a store's clock may count in seconds). From fork_list's answer; borrowed. box: for
+ * messages. -ENOENT ERROR_UNKNOWN; -EEXIST ERROR_USAGE: several are the newest of theirs (a clone's work is of the same
+ * node and epoch): which, only the user knows, so they are named.
+ */
+int fork_find(const struct fork *all, size_t count, const char *box, const char *id, const struct fork **ret,
+              struct error *e);
+/* What to call f, so that fork_find finds it: fork:<node>-<epoch> where that is f alone, else fork: and its name. */
+void fork_id(const struct fork *all, size_t count, const struct fork *f, char to[FORK_ID_MAX]);
 /* Whether another one goes on from f. A clone's forks are of the same node and epoch, but neither is older. */
 bool fork_is_older(const struct fork *all, size_t count, const struct fork *f);
 

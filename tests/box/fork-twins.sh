@@ -35,13 +35,27 @@ content() { # content FORK
 }
 [ "$(forks id | wc -l)" = 2 ] || fail "two forks were expected: $(forks id)"
 expect_exit 0 on b ag-box ls --snapshots demo
-expect_output "other work"
-other=$(forks id | grep 'a-2-')
-[ "$(content fork:a-2)" != "$(content "$other")" ] || fail "one of the two has gone"
+expect_output "one of several"
+one=$(forks id | sed -n 1p) other=$(forks id | sed -n 2p)
+[ "$(content "$one")" != "$(content "$other")" ] || fail "one of the two has gone"
+
+# The short name could be either: each command that takes one refuses, and says the whole names.
+mkdir "$WORK/empty"
+for words in "drop demo --yes --fork fork:a-2" "drop demo --yes --fork a-2" "up demo --from fork:a-2" \
+    "restore demo --snapshot fork:a-2 $WORK/refused" "mount demo --snapshot fork:a-2 $WORK/empty"; do
+    expect_exit 2 on b ag-box $words
+    expect_error "fork:a-2 of demo may be any of these: fork:a-2-"
+    expect_error "$one"
+    expect_error "$other"
+    expect_error "hint: say its whole name, fork:a-2-"
+done
+expect_missing "$WORK/refused"
+expect_exit 8 on b ag-box drop demo --yes
+expect_error "  $one: work that only the fork keeps"
 
 # Dropped is what was listed by that name. The other one goes by the short name then.
 kept=$(content "$other")
-on b ag-box drop demo --yes --fork fork:a-2
+on b ag-box drop demo --yes --fork "$one"
 [ "$(forks id)" = fork:a-2 ] || fail "left: $(forks id)"
 [ "$(content fork:a-2)" = "$kept" ] || fail "the wrong one was dropped"
 on b ag-box drop demo --yes --fork fork:a-2

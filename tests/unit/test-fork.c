@@ -70,22 +70,53 @@ static void a_fork_comes_back_and_the_newest_is_found(void **state)
     assert_int_equal(count, 3);
     for (size_t i = 0; i < 3; i++)
         all[i].modified_ns = 0;
-    const struct fork *newest = fork_find(all, count, "a-1.x-17");
-    assert_non_null(newest);
+    const struct fork *newest = NULL, *older = NULL;
+    char id[FORK_ID_MAX];
+    assert_int_equal(fork_find(all, count, "demo", "fork:a-1.x-17", &newest, NULL), 0);
     assert_string_equal(newest->name, f[2].name);
     assert_memory_equal(&newest->parent, &f[2].parent, sizeof(newest->parent));
     assert_memory_equal(&newest->writer, &f[2].writer, sizeof(newest->writer));
     assert_memory_equal(newest->incarnation, f[2].incarnation, sizeof(newest->incarnation));
     assert_true(newest->time_s == f[2].time_s);
-    const struct fork *older = fork_find(all, count, f[0].name);
-    assert_non_null(older);
+    assert_int_equal(fork_find(all, count, "demo", f[0].name, &older, NULL), 0);
     assert_int_equal(older->snapshot.b[0], 1);
-    assert_null(fork_find(all, count, "a-1.x-18"));
+    assert_int_equal(fork_find(all, count, "demo", "a-1.x-18", &older, NULL), -ENOENT);
+    fork_id(all, count, newest, id);
+    assert_string_equal(id, "fork:a-1.x-17");
+    fork_id(all, count, older, id);
+    assert_string_equal(id + strlen("fork:"), f[0].name);
 
     assert_int_equal(fork_remove(s, "demo", f[2].name, NULL), 0);
     free(mem_steal(all));
     assert_int_equal(fork_list(s, &context, &all, &count, NULL), 0);
-    assert_string_equal(fork_find(all, count, "a-1.x-17")->name, f[1].name);
+    assert_int_equal(fork_find(all, count, "demo", "a-1.x-17", &newest, NULL), 0);
+    assert_string_equal(newest->name, f[1].name);
+}
+
+/* A clone's: which of the two is meant is never guessed, but a whole name is always one. */
+static void what_two_forks_are_called_is_neither(void **state)
+{
+    struct store *s = twin_store_get(*state);
+    struct fork f[3] = { made(1, 0), made(2, 1), made(3, 1) };
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(fork_put(s, &context, &f[i], NULL), 0);
+    _cleanup_free_ struct fork *all = NULL;
+    const struct fork *found = NULL;
+    struct error e = { 0 };
+    size_t count = 0;
+    assert_int_equal(fork_list(s, &context, &all, &count, NULL), 0);
+    assert_int_equal(fork_find(all, count, "demo", "fork:a-1.x-17", &found, &e), -EEXIST);
+    assert_null(found);
+    assert_int_equal(e.kind, ERROR_USAGE);
+    assert_null(strstr(e.text, f[0].name)); /* the older one is none of them */
+    assert_non_null(strstr(e.text, f[1].name));
+    assert_non_null(strstr(e.text, f[2].name));
+    for (size_t i = 0; i < 3; i++) {
+        char id[FORK_ID_MAX];
+        fork_id(all, count, &all[i], id);
+        assert_int_equal(fork_find(all, count, "demo", id, &found, NULL), 0);
+        assert_ptr_equal(found, &all[i]);
+    }
 }
 
 static void a_fork_whose_answer_is_lost_is_there_once(void **state)
@@ -159,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_read_from_the_right),
         cmocka_unit_test_setup_teardown(a_fork_comes_back_and_the_newest_is_found, make_store, free_store),
+        cmocka_unit_test_setup_teardown(what_two_forks_are_called_is_neither, make_store, free_store),
         cmocka_unit_test_setup_teardown(a_fork_whose_answer_is_lost_is_there_once, make_store, free_store),
         cmocka_unit_test_setup_teardown(a_damaged_fork_is_still_one, make_store, free_store),
         cmocka_unit_test_setup_teardown(packs_that_are_gone_short_or_condemned_are_named, make_store, free_store),
