@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
+#include "cli/project.h"
 #include "cli/stack.h"
 #include "cli/terminal.h"
 #include "index/base/mem.h"
@@ -10,6 +11,11 @@
 
 #define PASSWORD_MAX 1024
 #define RECOVERY_MAX 8192
+
+struct needing {
+    const struct config *config;
+    char box[64]; /* the first that needs the key; "": none */
+};
 
 /* What nobody sees is typed twice: a typing error would be the store's only key. */
 static int ask_password(char to[PASSWORD_MAX], struct error *e)
@@ -114,6 +120,47 @@ static int recover(struct stack *s, struct cmd_context *c, struct error *e)
     return r;
 }
 
+/* A box that is here parks, and comes up again after a crash, with the key that this node has kept. So may one of which
+ * nothing can be read. */
+static int find_needing(void *arg, const char *name, struct error *e)
+{
+    struct needing *n = arg;
+    struct stack look = STACK_NONE;
+    look.config = n->config;
+    int r = stack_peek(&look, name, NULL);
+    enum box_state state = look.record.state;
+    stack_close(&look);
+    if ((r < 0 || (state != BOX_NONE && state != BOX_PARKED && state != BOX_MOVED_ASIDE)) && !n->box[0])
+        snprintf(n->box, sizeof(n->box), "%s", name);
+    return 0;
+}
+
+static int remove_slot(struct stack *s, struct cmd_context *c, const char *id, struct error *e)
+{
+    const struct config *config = c->config;
+    struct needing n = { .config = config };
+    _cleanup_(buf_release) struct buf now = { 0 };
+    int r = c->options.force ? project_each_box(s, find_needing, &n, e) : 0;
+    if (r == 0)
+        r = keys_remove(s->store, config->password, id, c->options.force && !n.box[0], &now, e);
+    if (r == -EPERM && n.box[0]) {
+        error_say(e, ERROR_BUSY, -EBUSY, "%s is here, and needs the key that goes with this slot", n.box);
+        return error_hint(e, "ag-box park %s first; or put another slot's password into %s/env, then remove this one",
+                          n.box, config->config_dir),
+               -EBUSY;
+    }
+    bool own = r == 0 && now.len > 0;
+    if (own)
+        r = stack_forget_key(s, buf_bytes(&now), e);
+    if (r < 0)
+        return own ? error_prefix(e, "slot %s is removed", id) : r;
+    ui_line(c->ui, "slot %s is removed", id);
+    if (own)
+        ui_line(c->ui, "it was of the password in %s/env, which opens the store no more, here neither",
+                config->config_dir);
+    return 0;
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     const char *verb = c->arguments[0];
@@ -132,12 +179,8 @@ static int run(struct cmd_context *c, struct error *e)
         return export(&s, c->ui, e);
     if (strcmp(verb, "passwd") == 0 || strcmp(verb, "add") == 0)
         return change(&s, c, verb, e);
-    if (strcmp(verb, "remove") == 0 && c->argument_count == 2) {
-        r = keys_remove(s.store, c->config->password, c->arguments[1], c->options.force, e);
-        if (r == 0)
-            ui_line(c->ui, "slot %s is removed", c->arguments[1]);
-        return r;
-    }
+    if (strcmp(verb, "remove") == 0 && c->argument_count == 2)
+        return remove_slot(&s, c, c->arguments[1], e);
     error_say(e, ERROR_USAGE, -EINVAL, "key %s: no such verb, or an argument is missing", verb);
     return error_hint(e, "usage: ag-box key %s", cmd_key.arguments);
 }

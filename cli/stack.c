@@ -118,6 +118,14 @@ static int unlock(struct stack *s, struct error *e)
     return r < 0 ? r : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
 }
 
+/* The copy of config first: with the old one the password would go on opening what it holds. */
+int stack_forget_key(struct stack *s, struct bytes config, struct error *e)
+{
+    _cleanup_close_ int dir = open_key_directory(s, e);
+    int r = dir < 0 ? dir : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
+    return r < 0 ? r : keys_forget(dir, e);
+}
+
 int stack_connect(struct stack *s, struct error *e)
 {
     struct store_config c;

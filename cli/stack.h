@@ -54,6 +54,8 @@ int stack_connect(struct stack *s, struct error *e); /* the store alone; sends n
 /* Store and keys. A copy of config and the unwrapped key are kept on this node (rule F5); config is fetched only if
  * they do not open with the password. -EEXIST ERROR_DAMAGED: it is another store than the one that they are of. */
 int stack_store(struct stack *s, struct error *e);
+/* Of a store that the configured password opens no more, its config being this now: the key that this node has kept. */
+int stack_forget_key(struct stack *s, struct bytes config, struct error *e);
 /* Has this node opened the store that is configured? Then nothing here is to advise making it, nor to make it. */
 bool stack_knows_store(const struct config *c);
 /* When config could not be fetched, as r says: -ENOENT is ERROR_DAMAGED where the store is known, else ERROR_USAGE;

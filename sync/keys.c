@@ -129,6 +129,13 @@ int keys_open_bytes(struct bytes config, const char *password, int cache_dir, st
     return 0;
 }
 
+int keys_forget(int cache_dir, struct error *e)
+{
+    if (unlinkat(cache_dir, CACHE_FILE, 0) == 0 || errno == ENOENT)
+        return fsync(cache_dir) == 0 ? 0 : error_set(e, ERROR_FAILED, -errno, "forget the unwrapped key");
+    return error_set(e, ERROR_FAILED, -errno, "remove the unwrapped key");
+}
+
 bool keys_same_store(struct bytes a, struct bytes b)
 {
     _cleanup_(slots_release) struct slots x = { 0 }, y = { 0 };
@@ -257,7 +264,8 @@ int keys_change(struct store *s, const char *password, const char *new_password,
     return r < 0 ? r : put_config(s, &c.slots, c.info.etag, e);
 }
 
-int keys_remove(struct store *s, const char *password, const char *slot_id, bool own, struct error *e)
+int keys_remove(struct store *s, const char *password, const char *slot_id, bool own, struct buf *ret_config,
+                struct error *e)
 {
     _cleanup_(change_release) struct change c = { 0 };
     int r = change_begin(s, password, &c, e);
@@ -275,8 +283,12 @@ int keys_remove(struct store *s, const char *password, const char *slot_id, bool
         error_say(e, ERROR_USAGE, -EPERM, "%s is the slot of the password that is configured here", slot_id);
         return error_hint(e, "configure another slot's password first, or say --force"), -EPERM;
     }
+    bool opened = i == c.which;
     slots_remove(&c.slots, i);
-    return put_config(s, &c.slots, c.info.etag, e);
+    r = put_config(s, &c.slots, c.info.etag, e);
+    if (r == 0 && opened)
+        slots_encode(&c.slots, ret_config);
+    return r;
 }
 
 int keys_restore(struct store *s, const struct keys *k, const char *new_password, struct error *e)

@@ -44,19 +44,24 @@ int keys_open(struct store *s, const char *password, int cache_dir, struct keys 
 /* As keys_open, from config bytes that the caller has fetched already (mount's round trips). */
 int keys_open_bytes(struct bytes config, const char *password, int cache_dir, struct keys *ret, struct error *e);
 
+/* In a cache_dir: an unwrapped key that is kept there goes. */
+int keys_forget(int cache_dir, struct error *e);
+
 /* Two configs, of one store? What cannot be read is not held to be another's. */
 bool keys_same_store(struct bytes a, struct bytes b);
 
 /*
  * Slot changes rewrite config by If-Match; -ESTALE ERROR_FAILED: someone else changed it meanwhile. password proves the
- * right to do it; the last slot stays (-EBUSY ERROR_USAGE), and
- * unless own is set the one that password opens (-EPERM ERROR_USAGE). keys_change replaces the slot that password opens.
+ * right to do it; the last slot stays (-EBUSY ERROR_USAGE), and unless own is set the one that password opens (-EPERM
+ * ERROR_USAGE). keys_change replaces the slot that password opens. keys_remove: if it was that slot ret_config gets what
+ * config is now; else it is left as it was.
  */
 int keys_slots(struct store *s, struct keys_slot_info *ret, size_t *count,
                struct error *e); /* count: room in, number out */
 int keys_add(struct store *s, const char *password, const char *new_password, const char *label, struct error *e);
 int keys_change(struct store *s, const char *password, const char *new_password, struct error *e);
-int keys_remove(struct store *s, const char *password, const char *slot_id, bool own, struct error *e);
+int keys_remove(struct store *s, const char *password, const char *slot_id, bool own, struct buf *ret_config,
+                struct error *e);
 
 /* The recovery text: the master key in a form for paper, with a checksum; keys_import reads it back (case, spaces and
  * dashes do not count, O is 0, I and L are 1; -EINVAL ERROR_USAGE). */

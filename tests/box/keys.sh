@@ -16,7 +16,31 @@ expect_exit 2 on a ag-box key remove "$own"
 expect_error "is the slot of the password that is configured here"
 expect_error "--force"
 [ "$(slots)" = $'init\ntyped' ]
-on a ag-box key remove "$own" --force
-expect_exit 9 on a ag-box key list
-expect_exit 9 on a ag-box key export
+
+# A box that is here parks with the key that this node has kept: it stays until then, --force or not.
+project="$WORK/project"; mkdir "$project"
+on a ag-box track demo "$project"
+echo work >"$project/file"
+expect_refused 8 "demo is here, and needs the key" a ag-box key remove "$own" --force
+expect_error "hint: ag-box park demo first"
+[ "$(slots)" = $'init\ntyped' ]
+BOX_PASSWORD="my secret" on a ag-box key list # another slot's is no matter of the boxes here
+on a ag-box park demo
+
+# Then nothing opens here any more, though this node had kept the key, but with the password of another slot.
+kept=$(echo "$WORK"/node/a/state/keys/*)
+[ -f "$kept/key" ] || fail "no key is kept"
+expect_exit 0 on a ag-box key remove "$own" --force
+expect_output "which opens the store no more"
+expect_missing "$kept/key"
+for words in "key list" "key export" ls "up demo" "snapshot demo"; do
+    expect_exit 9 on a ag-box $words
+done
+expect_exit 0 on a ag-box status demo
+expect_error "password"
+expect_missing "$kept/key"
 BOX_PASSWORD="my secret" on a ag-box key list --json | jq -e '.slots | length == 1'
+sed -i 's/^BOX_PASSWORD=.*/BOX_PASSWORD="my secret"/' "$WORK/node/a/config/env"
+on a ag-box up demo
+expect_file "$project/file" work
+on a ag-box park demo

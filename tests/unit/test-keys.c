@@ -105,11 +105,18 @@ static void slots_are_added_changed_and_removed_but_the_last_stays(void **state)
     assert_int_equal(keys_slots(a->s, info, &count, NULL), 0);
     assert_int_equal(count, 2);
     assert_string_equal(info[1].label, "laptop");
-    assert_int_equal(keys_remove(a->s, "third", info[1].id, false, &e), -EPERM);
-    assert_int_equal(keys_remove(a->s, "third", info[0].id, false, NULL), 0);
+    _cleanup_(buf_release) struct buf left = { 0 }, config = { 0 };
+    assert_int_equal(keys_remove(a->s, "third", info[1].id, false, &left, &e), -EPERM);
+    assert_int_equal(keys_remove(a->s, "third", info[0].id, false, &left, NULL), 0);
     assert_int_equal(open_with(a, "secret", ERROR_PASSWORD), -EKEYREJECTED);
-    assert_int_equal(keys_remove(a->s, "third", info[1].id, true, &e), -EBUSY);
+    assert_int_equal(keys_remove(a->s, "third", info[1].id, true, &left, &e), -EBUSY);
     assert_int_equal(e.kind, ERROR_USAGE);
+    assert_int_equal(left.len, 0); /* another's slot */
+    assert_int_equal(keys_add(a->s, "third", "fourth", "", NULL), 0);
+    assert_int_equal(keys_remove(a->s, "third", info[1].id, true, &left, NULL), 0);
+    read_config(a, &config);
+    assert_int_equal(bytes_compare(buf_bytes(&left), buf_bytes(&config)), 0);
+    assert_int_equal(open_with(a, "third", ERROR_PASSWORD), -EKEYREJECTED);
 }
 
 /* Another version's additions to config survive our changes. */
