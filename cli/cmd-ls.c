@@ -3,6 +3,7 @@
 #include "cli/boxes.h"
 #include "cli/commands.h"
 #include "cli/mounts.h"
+#include "cli/project.h"
 #include "cli/strays.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
@@ -76,6 +77,22 @@ static void print_box(struct ui *ui, const struct store_box *b, const json_t *o)
             b->head.state == HEAD_HELD && head_expired(&b->head) ? " expired" : "", b->damaged ? " damaged" : "");
 }
 
+struct found {
+    const struct config *config;
+    const struct store_box *all;
+    size_t count;
+};
+
+static int mark(void *arg, const char *name, struct error *e)
+{
+    const struct found *f = arg;
+    bool there = false;
+    for (size_t i = 0; i < f->count; i++)
+        there |= strcmp(f->all[i].name, name) == 0;
+    stack_mark(f->config, name, !there);
+    return 0;
+}
+
 static int list_boxes(struct cmd_context *c, struct stack *s, struct error *e)
 {
     struct store_box *all = NULL;
@@ -96,6 +113,8 @@ static int list_boxes(struct cmd_context *c, struct stack *s, struct error *e)
     if (count == 0)
         ui_line(c->ui, "no boxes in %s", s->store->description);
     ui_field(c->ui, "boxes", list);
+    struct found found = { c->config, all, count };
+    project_each_box(s, mark, &found, NULL); /* of use for completion alone */
     boxes_free(all, count);
     if (damaged == 0)
         return 0;
@@ -286,10 +305,8 @@ static int read_one(struct listing *l, struct condemned *condemned, struct error
 {
     struct stack *s = l->stack;
     int r = head_read(s->store, &s->seal, &l->head, e);
-    if (r == -ENOENT || (r == 0 && l->head.state == HEAD_TOMBSTONE)) {
-        error_say(e, ERROR_UNKNOWN, -ENOENT, r == 0 ? "box %s was dropped" : "no box %s", s->name);
-        return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
-    }
+    if (r == -ENOENT || (r == 0 && l->head.state == HEAD_TOMBSTONE))
+        return stack_no_box(s, r == 0, e);
     if (r == 0)
         r = condemned_get(s->store, &s->seal, l->head.condemned, condemned, e);
     if (r == 0)

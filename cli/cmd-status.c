@@ -246,7 +246,7 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
     if (r < 0 && (!s.journal || (r == -ENOENT && s.record.state == BOX_NONE))) {
         json_decref(o);
         *e = why;
-        return r == -ENOENT ? error_say(e, ERROR_UNKNOWN, r, "no box %s", name) : r;
+        return r == -ENOENT && why.kind == ERROR_UNKNOWN ? stack_no_box(&s, false, e) : r;
     }
     if (r < 0)
         ui_warn(c->ui, "%s", why.text);

@@ -61,7 +61,7 @@ static int up(struct stack *s, struct flow_up_options *o, struct error *e)
     if (f.done)
         o->fetched = &f.head;
     if (r == 0 && !s->journal)
-        r = f.absent ? stack_no_box(s, e) : stack_box(s, s->name, true, e);
+        r = f.absent ? stack_no_box(s, false, e) : stack_box(s, s->name, true, e);
     if (r == 0)
         r = flow_up(s, o, e);
     buf_release(&f.head.sealed);

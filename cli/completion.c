@@ -2,6 +2,7 @@
 #include "cli/completion.h"
 
 #include "cli/cmd.h"
+#include "cli/stack.h"
 #include "index/base/text.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static void bash(struct buf *to)
             "_ag_box_names() {\n"
             "    local directory\n"
             "    for directory in \"${AGBOX_STATE_DIR:-/var/lib/ag-box}\"/box/*/; do\n"
-            "        [ -d \"$directory\" ] && basename \"$directory\"\n"
+            "        [ -d \"$directory\" ] && [ ! -e \"$directory/" STACK_DROPPED "\" ] && basename \"$directory\"\n"
             "    done\n"
             "}\n"
             "_ag_box() {\n"
@@ -204,9 +205,10 @@ static void zsh(struct buf *to)
 {
     buf_printf(to, "#compdef ag-box\n"
                    "# zsh completion for ag-box, made by `ag-box debug completion zsh`\n"
+                   "_ag_box_names_here() { [[ ! -e $REPLY/" STACK_DROPPED " ]]; }\n"
                    "_ag_box_names() {\n"
                    "    local -a names\n"
-                   "    names=(${AGBOX_STATE_DIR:-/var/lib/ag-box}/box/*(N/:t))\n"
+                   "    names=(${AGBOX_STATE_DIR:-/var/lib/ag-box}/box/*(N/+_ag_box_names_here:t))\n"
                    "    names+=($argv)\n"
                    "    compadd -a names\n"
                    "}\n"
@@ -274,7 +276,7 @@ static void fish(struct buf *to)
                    "    set -l state /var/lib/ag-box\n"
                    "    set -q AGBOX_STATE_DIR; and set state $AGBOX_STATE_DIR\n"
                    "    for directory in $state/box/*/\n"
-                   "        basename $directory\n"
+                   "        test -e $directory/" STACK_DROPPED "; or basename $directory\n"
                    "    end\n"
                    "end\n"
                    "# __ag_box_at COMMAND COUNT OPTION...: COUNT arguments precede; the OPTIONs take a value\n"

@@ -122,7 +122,11 @@ static int forget(struct stack *s, struct error *e)
     b->full = false;
     flake_leave(s);
     int r = journal_packs_clear(s->journal, e);
-    return r < 0 ? r : flow_set_state(s, BOX_NONE, e);
+    if (r == 0)
+        r = flow_set_state(s, BOX_NONE, e);
+    if (r == 0)
+        stack_mark(s->config, s->name, true);
+    return r;
 }
 
 static int drop_tracking(struct stack *s, const struct flow_drop_options *o, struct error *e)
@@ -223,7 +227,7 @@ static int drop_box(struct stack *s, const struct flow_drop_options *o, struct e
     _cleanup_(head_releasep) struct head head = { 0 };
     int r = lease_read(&l, false, &head, e);
     if (r == -ENOENT)
-        return stack_no_box(s, e);
+        return stack_no_box(s, false, e);
     if (r == 0 && head.state != HEAD_TOMBSTONE)
         r = make_tombstone(s, &l, o, &head, e);
     crash_point("drop-tombstone.after");

@@ -64,10 +64,8 @@ int flow_prune(struct stack *s, const struct retention_policy *policy, bool dry_
 {
     struct lease l;
     int r = flow_resolve(s, e);
-    if (r == 0 && s->record.state == BOX_TRACKING) {
-        error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s: its first snapshot was not finished", s->name);
-        r = -ENOENT;
-    }
+    if (r == 0 && s->record.state == BOX_TRACKING)
+        r = flow_unfinished(s, e);
     if (r == 0 && !dry_run)
         r = strays_remove(s, NULL, e);
     if (r == 0)

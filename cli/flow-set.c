@@ -132,7 +132,7 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
     _cleanup_(head_releasep) struct head head = { 0 };
     int r = lease_read(&l, false, &head, e);
     if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
-        return stack_no_box(s, e);
+        return stack_no_box(s, r == 0, e);
     if (r == 0 && head.state == HEAD_HELD) {
         error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s", s->name, head.node);
         return error_hint(e, "run it there, or park the box first");
@@ -172,7 +172,7 @@ int flow_set(struct stack *s, char *const *assignments, int count, struct error 
     case BOX_FILLING:
         return commit(s, &s->record.committed, assignments, count, true, e);
     case BOX_TRACKING:
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s: its first snapshot was not finished", s->name);
+        return flow_unfinished(s, e);
     case BOX_FENCED:
         return error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost", s->name);
     case BOX_PARKING:

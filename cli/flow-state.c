@@ -264,8 +264,7 @@ int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e)
         r = flow_clean_all(s, e);
         return r < 0 ? r : flow_up_fresh(s, o, e);
     case BOX_TRACKING:
-        error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s does not exist yet: its first snapshot was not finished", s->name);
-        return flow_hint_track(s, e);
+        return flow_unfinished(s, e);
     case BOX_ACQUIRED:
     case BOX_PREPARING:
         return flow_up_acquired(s, o, e);
@@ -304,7 +303,7 @@ static int park_none(struct stack *s, struct error *e)
     _cleanup_(head_releasep) struct head head = { 0 };
     int r = s->journal ? lease_read(&l, false, &head, e) : head_read(s->store, &s->seal, &head, e);
     if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
+        return stack_no_box(s, r == 0, e);
     if (r < 0)
         return r;
     if (head.state == HEAD_HELD) {
@@ -409,7 +408,7 @@ int flow_park(struct stack *s, struct error *e)
     case BOX_MOVED_ASIDE:
         return park_none(s, e);
     case BOX_TRACKING:
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s: its first snapshot was not finished", s->name);
+        return flow_unfinished(s, e);
     case BOX_ACQUIRED:
     case BOX_PREPARING:
         return give_up_acquired(s, e);

@@ -342,13 +342,8 @@ static void give_back(struct going_up *u)
 static int read_head(struct going_up *u, struct error *e)
 {
     int r = lease_read(&u->lease, u->options->accept_rollback, &u->head, e);
-    if (r == -ENOENT)
-        return stack_no_box(u->stack, e);
-    if (r == 0 && u->head.state == HEAD_TOMBSTONE) {
-        error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s was dropped", u->stack->name);
-        return error_hint(e, "ag-box ls shows the boxes of this store");
-    }
-    return r;
+    bool dropped = r == 0 && u->head.state == HEAD_TOMBSTONE;
+    return r == -ENOENT || dropped ? stack_no_box(u->stack, dropped, e) : r;
 }
 
 static int end(struct going_up *u, int r)

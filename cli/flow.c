@@ -85,6 +85,13 @@ int flow_hint_track(const struct stack *s, struct error *e)
     return error_hint(e, "ag-box track %s %s goes on with it", s->name, word);
 }
 
+int flow_unfinished(const struct stack *s, struct error *e)
+{
+    error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s does not exist yet: its first snapshot was not finished", s->name);
+    flow_hint_track(s, e);
+    return -ENOENT;
+}
+
 void flow_tell_shown(struct stack *s, const struct snapshot *n)
 {
     char id[SNAPSHOT_ID_TEXT], time[32];

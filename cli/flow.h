@@ -80,6 +80,7 @@ int flow_let_go(struct stack *s, struct error *e);
 /* Rule S5: the box of the work here is no more. A park that was under way is called off, the work named: -ESTALE. */
 int flow_refuse_replaced(struct stack *s, struct error *e);
 int flow_hint_track(const struct stack *s, struct error *e); /* the same track goes on; returns the code */
+int flow_unfinished(const struct stack *s, struct error *e); /* -ENOENT: of a box that is still tracking, so hinted */
 /*
  * Every pack that the snapshot reaches is in the store, and not condemned (fork step 5; rule L5). -EIO ERROR_DAMAGED:
  * then ret_missing, which may be NULL, names those that are not.

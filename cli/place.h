@@ -5,6 +5,7 @@
  * place - where the things of a box lie on this node. Every function returns a malloc'd absolute path.
  *
  *     $AGBOX_STATE_DIR/box/NAME/journal.db, command, head    journal and locks
+ *                              /dropped                      an empty mark: see stack_mark
  *                              /base                         the sealed snapshot object of the mounted base
  *                              /<upper>/{upper,work}         the overlay's layers
  *                              /stash                        excluded entries between park and up

@@ -208,10 +208,22 @@ int stack_box(struct stack *s, const char *name, bool create, struct error *e)
     return load(s, create, e);
 }
 
-int stack_no_box(const struct stack *s, struct error *e)
+void stack_mark(const struct config *c, const char *name, bool dropped)
 {
-    error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", s->name);
-    return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
+    _cleanup_free_ char *mark = place_in_box(c, name, STACK_DROPPED);
+    _cleanup_(stack_close) struct stack look = STACK_NONE;
+    look.config = c;
+    if (dropped)
+        dropped = stack_peek(&look, name, NULL) == 0 && look.box_dir >= 0 && look.record.state == BOX_NONE;
+    _cleanup_close_ int fd = dropped ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (!dropped)
+        unlink(mark);
+}
+
+int stack_no_box(const struct stack *s, bool dropped, struct error *e)
+{
+    stack_mark(s->config, s->name, true);
+    return head_absent(s->name, dropped, e);
 }
 
 /* A name that is mistyped leaves nothing here. */
@@ -223,7 +235,7 @@ static int refuse_unknown(struct stack *s, struct error *e)
     head_key(s->name, key);
     int r = store_stat(s->store, key, &info, &why);
     if (r == -ENOENT)
-        return stack_no_box(s, e);
+        return stack_no_box(s, false, e);
     if (r < 0)
         *e = why;
     return r;
@@ -274,6 +286,8 @@ int stack_content(struct stack *s, struct error *e)
 
 int stack_save_record(struct stack *s, struct error *e)
 {
+    if (s->record.state != BOX_NONE)
+        unlinkat(s->box_dir, STACK_DROPPED, 0);
     return journal_store(s->journal, &s->record, e);
 }
 

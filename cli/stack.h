@@ -77,7 +77,12 @@ int stack_for_box(struct stack *s, const struct config *c, struct ui *ui, const 
                   struct error *e);
 /* As stack_box, without the lock and read-only: for status and ls. */
 int stack_peek(struct stack *s, const char *name, struct error *e);
-int stack_no_box(const struct stack *s, struct error *e); /* -ENOENT ERROR_UNKNOWN, with a hint */
+/* What head_absent says; the box is marked (stack_mark). */
+int stack_no_box(const struct stack *s, bool dropped, struct error *e);
+/* dropped: the store has no such box. If nothing of it is here either, its directory (which remembers the heads that
+ * were seen) gets the mark STACK_DROPPED: completion does not offer it. It goes when the box is there again. */
+void stack_mark(const struct config *c, const char *name, bool dropped);
+#define STACK_DROPPED "dropped"
 int stack_content(struct stack *s, struct error *e);      /* cache and fetch; needs store and name */
 void stack_close(struct stack *s);
 

@@ -73,7 +73,7 @@ int view_find(struct stack *stack, const char *text, struct snapshot_id *ret, st
     struct snapshot_id id;
     int r = head_read(stack->store, &stack->seal, &head, e);
     if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", stack->name);
+        return stack_no_box(stack, r == 0, e);
     if (r < 0)
         return r;
     id = head.root;

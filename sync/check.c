@@ -365,7 +365,7 @@ static int look(struct check *c, struct error *e)
     const struct check_config *f = c->config;
     int r = head_read(f->store, &f->seal, &c->head, e);
     if (r == -ENOENT || (r == 0 && c->head.state == HEAD_TOMBSTONE))
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", f->seal.box);
+        return head_absent(f->seal.box, r == 0, e);
     if (r == 0)
         r = condemned_get(f->store, &f->seal, c->head.condemned, &c->condemned, e);
     if (r == 0)

@@ -309,3 +309,9 @@ int head_write(struct store *s, const struct seal_context *c, struct head *h, st
     int r = head_encode(h, c, &sealed, e);
     return r < 0 ? r : head_send(s, h, buf_bytes(&sealed), e);
 }
+
+int head_absent(const char *box, bool dropped, struct error *e)
+{
+    error_say(e, ERROR_UNKNOWN, -ENOENT, dropped ? "box %s was dropped" : "no box %s", box);
+    return error_hint(e, "ag-box ls shows the boxes of this store"), -ENOENT;
+}

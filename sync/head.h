@@ -80,3 +80,5 @@ const struct head_last *head_ended(const struct head *h, uint64_t epoch);
  */
 void head_end_epoch(struct head *h);
 const char *head_state_name(enum head_state s);
+/* -ENOENT ERROR_UNKNOWN with a hint: the store has no such box, or (dropped) has it no more. */
+int head_absent(const char *box, bool dropped, struct error *e);

@@ -35,10 +35,10 @@ static const char *box_of(const struct prune *p)
 static int begin(struct prune *p, struct error *e)
 {
     int r = lease_read(p->lease, false, &p->head, e);
+    if (r == -ENOENT || (r == 0 && p->head.state == HEAD_TOMBSTONE))
+        return head_absent(box_of(p), r == 0, e);
     if (r < 0)
-        return r == -ENOENT ? error_say(e, ERROR_UNKNOWN, r, "no box %s", box_of(p)) : r;
-    if (p->head.state == HEAD_TOMBSTONE)
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s was dropped", box_of(p));
+        return r;
     p->ours = outcome_standing(p->lease->record, &p->head) == LEASE_OURS;
     if (!p->ours && p->head.state == HEAD_HELD) {
         error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s", box_of(p), p->head.node);

@@ -176,7 +176,7 @@ int transition_apply(const struct transition *t, const struct transition_from *f
         [WRITE_DROP] = build_drop,
     };
     if (h->seq == 0 && t->kind != WRITE_CREATE)
-        return error_say(e, ERROR_UNKNOWN, -ENOENT, "no box %s", f->box);
+        return head_absent(f->box, false, e);
     int r = builders[t->kind](t, f, h, e);
     h->seq = (h->seq > f->record->seen_seq ? h->seq : f->record->seen_seq) + 1;
     return r;

@@ -50,6 +50,12 @@ on a env AGBOX_CRASH_LIST="$WORK/steps" ag-box drop demo --yes
 [ "$(objects)" = "box/demo/head " ] || fail "left in the store: $(objects)"
 expect_exit 4 on a ag-box up demo
 [ "$(on a ag-box ls --json | jq '.boxes | length')" = 0 ]
+
+# What was dropped is marked, so that completion (self/completion.sh) does not offer it: here at once, elsewhere by the next ls.
+[ -e "$WORK/node/a/state/box/demo/dropped" ]
+[ ! -e "$WORK/node/b/state/box/demo/dropped" ]
+on b ag-box ls
+[ -e "$WORK/node/b/state/box/demo/dropped" ]
 for step in $(grep -E 'put-head|drop-tombstone|remove-(snap|pack)[.](before|after)#1$' "$WORK/steps" | sort -u); do
     rm -rf "$WORK/store" "$WORK/node/a/state"
     cp -a "$WORK/before" "$WORK/store"
@@ -65,6 +71,10 @@ done
 on a ag-box track demo "$WORK/node/a/config/.." 2>/dev/null && fail "tracked our own directory"
 mkdir "$WORK/other"; echo new >"$WORK/other/file"
 on b ag-box track demo "$WORK/other"
+[ ! -e "$WORK/node/b/state/box/demo/dropped" ]
+[ -e "$WORK/node/a/state/box/demo/dropped" ]
+on a ag-box ls
+[ ! -e "$WORK/node/a/state/box/demo/dropped" ]
 [ "$(on a ag-box ls --snapshots demo --json | jq '.snapshots | length')" = 1 ]
 on b ag-box park demo
 

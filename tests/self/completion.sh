@@ -14,7 +14,8 @@ expect_error "bash, zsh or fish"
 
 . "$WORK/bash"
 export AGBOX_STATE_DIR="$WORK/state"
-mkdir -p "$AGBOX_STATE_DIR/box/first" "$AGBOX_STATE_DIR/box/second" "$WORK/directory"
+mkdir -p "$AGBOX_STATE_DIR/box/first" "$AGBOX_STATE_DIR/box/second" "$AGBOX_STATE_DIR/box/gone" "$WORK/directory"
+touch "$AGBOX_STATE_DIR/box/gone/dropped" # as `ls` marks what the store has no more (box/drop.sh)
 offers() { # offers WORD... : what is offered for the last word, one a line
     COMP_WORDS=(ag-box "$@") COMP_CWORD=$#
     COMPREPLY=()
@@ -45,6 +46,7 @@ offered directory digest d
 nothing() { # nothing WORD...
     [ -z "$(offers "$@")" ] || fail "'$*' offers $(offers "$@")"
 }
+nothing up gon
 nothing up --node ""
 nothing set first ""
 nothing park first ""
@@ -62,5 +64,11 @@ if command -v fish >/dev/null; then
     [ -z "$(fish_offers "ag-box set first ")$(fish_offers "ag-box up --node ")$(fish_offers "ag-box exec first -- ")" ] ||
         fail "fish offers names where none belong"
     [ "$(fish_offers "ag-box prune g")" = globals ] || fail "fish: no globals"
+fi
+if command -v zsh >/dev/null; then
+    zsh -c "compdef() { :; }; compadd() { shift; print -l \${(P)1}; }; _ag_box() { :; }
+        $(sed -n '/^_ag_box_names/,/^}/p' "$WORK/zsh")
+        _ag_box_names" >"$WORK/names"
+    [ "$(tr '\n' ' ' <"$WORK/names")" = "first second " ] || fail "zsh: $(cat "$WORK/names")"
 fi
 [ -z "$(offers up x)" ] || fail "something is offered for a box that is not there"
