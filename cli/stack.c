@@ -270,11 +270,15 @@ int stack_content(struct stack *s, struct error *e)
         return 0;
     _cleanup_free_ char *path = mem_printf("%s/cache", s->config->state_dir);
     uint64_t limit = s->config->cache_max ? s->config->cache_max : 20ull << 30;
-    int r = cache_open(path, s->name, limit, &s->cache, e);
+    struct error why = { 0 };
+    int r = cache_open(path, s->name, limit, &s->cache, &why);
     if (r == -ENOSPC) /* the disk is full: nothing needs a cache to be right */
-        ui_warn(s->ui, "%s; going on without the cache", e->text);
-    else if (r < 0)
+        ui_warn(s->ui, "%s; going on without the cache", why.text);
+    else if (r < 0) {
+        if (e)
+            *e = why;
         return r;
+    }
     struct fetch_config c = { .store = s->store,
                               .seal = s->seal,
                               .cache = s->cache,

@@ -151,6 +151,7 @@ static int set_up(struct catalog *c, const char *path, struct error *e)
     int code = sqlite3_open_v2(path, &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK)
         return failed(c, code, "open", e);
+    sql_guard(c->db);
     sqlite3_extended_result_codes(c->db, 1);
     sqlite3_busy_timeout(c->db, 10000);
     int r = run_text(c, "PRAGMA journal_mode = WAL", e);

@@ -4,8 +4,10 @@
 #include "index/base/mem.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define BUSY_MS 10000
 
@@ -30,12 +32,46 @@ int sql_error(sqlite3 *db, int rc, const char *what, struct error *e)
     }
 }
 
+/* All that sqlite opens here has the methods of one file system layer. */
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
+static const sqlite3_io_methods *plain;
+static sqlite3_io_methods guarded;
+
+/* The holes get their blocks while that can still be refused; a kernel before 5.14 knows no such way (EINVAL). */
+static int map_filled(sqlite3_file *file, int region, int size, int extend, void volatile **ret)
+{
+    int rc = plain->xShmMap(file, region, size, extend, ret);
+    if (rc != SQLITE_OK || !*ret)
+        return rc;
+    if (madvise((void *)(uintptr_t)*ret, (size_t)size, MADV_POPULATE_WRITE) == 0 || errno != EFAULT)
+        return SQLITE_OK;
+    *ret = NULL;
+    return SQLITE_FULL;
+}
+
+void sql_guard(sqlite3 *db)
+{
+    sqlite3_file *file = NULL;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file || !file->pMethods)
+        return;
+    pthread_mutex_lock(&first);
+    if (!plain) {
+        plain = file->pMethods;
+        guarded = *plain;
+        guarded.xShmMap = map_filled;
+    }
+    pthread_mutex_unlock(&first);
+    if (file->pMethods == plain)
+        file->pMethods = &guarded;
+}
+
 int sql_open(const char *path, bool full, sqlite3 **ret, struct error *e)
 {
     sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL);
     int r = rc != SQLITE_OK ? sql_error(db, rc, path, e) : 0;
     if (r == 0) {
+        sql_guard(db);
         sqlite3_busy_timeout(db, BUSY_MS);
         r = sql_script(db, "PRAGMA journal_mode=WAL", e);
     }

@@ -20,6 +20,11 @@
 /* WAL; full: each commit is durable (synchronous=FULL), else consistent but perhaps older after a power cut (NORMAL).
  */
 int sql_open(const char *path, bool full, sqlite3 **ret, struct error *e);
+/*
+ * Of a handle that was just opened: a full disk is SQLITE_FULL where it would be SIGBUS. sqlite writes to the index of
+ * its log through a mapping of a file with holes, where the file system's blocks are smaller than its pages of 4 KiB.
+ */
+void sql_guard(sqlite3 *db);
 void sql_close(sqlite3 *db); /* NULL is fine */
 int sql_error(sqlite3 *db, int rc, const char *what, struct error *e);
 
