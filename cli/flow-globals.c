@@ -333,7 +333,7 @@ static int pull(struct stack *s, const struct head *h, struct error *e)
         return r;
     json_t *kept = json_array();
     _cleanup_free_ char *where = NULL;
-    r = globals_apply(s, here ? "last" : "next", &stats, kept, &where, e);
+    r = globals_apply(s, here ? "last" : "next", h->now_ns, &stats, kept, &where, e);
     if (r == 0 && !here)
         r = globals_finish(s, e);
     if (r == 0 && !here) {

@@ -3,13 +3,11 @@
 
 #include "cli/interrupt.h"
 #include "cli/place.h"
-#include "index/base/clock.h"
 #include "index/base/crash.h"
 #include "index/base/mem.h"
 #include "index/base/remove.h"
 #include "index/base/text.h"
 #include "index/names.h"
-#include "index/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,30 +164,47 @@ static bool has(int dir, const char *path)
     return dir >= 0 && fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A directory of its own for each pull: what an earlier one kept is not overwritten. */
-static int make_kept(struct stack *s, int all, char to[64], int *ret, struct error *e)
+/* Those of earlier versions, which were named by their time alone, come before: digits sort before letters. */
+#define KEPT_NAME "pull-"
+
+/* The order of what is kept is its numbers', never a clock's, which may have been set back. */
+static int read_kept(int all, struct names *ret, unsigned *ret_next, struct error *e)
 {
-    char stamp[32], random[5];
-    time_t now = clock_wall_ns() / 1000000000;
+    int r = names_read(all, ret, e);
+    const char *last = r == 0 && ret->count ? names_get(ret, ret->count - 1) : "";
+    size_t n = strlen(KEPT_NAME);
+    *ret_next = strncmp(last, KEPT_NAME, n) == 0 ? (unsigned)strtoul(last + n, NULL, 10) + 1 : 1;
+    return r;
+}
+
+/* A directory of its own for each pull: what an earlier one kept is not overwritten. */
+static int make_kept(struct stack *s, int all, int64_t now_ns, char to[64], int *ret, struct error *e)
+{
+    _cleanup_(names_release) struct names l = { 0 };
+    unsigned number;
+    char stamp[32];
+    time_t now = now_ns / 1000000000;
     struct tm tm;
+    int r = read_kept(all, &l, &number, e);
+    if (r < 0)
+        return r;
     strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-    random_hex(random, 2);
-    snprintf(to, 64, "%s.%s", stamp, random);
+    snprintf(to, 64, KEPT_NAME "%08u-%s", number, stamp);
     if (mkdirat(all, to, 0700) == 0 && fsync(all) == 0)
         *ret = openat(all, to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return *ret < 0 ? error_set(e, ERROR_FAILED, -errno, "make %s/globals/kept/%s", s->config->state_dir, to) : 0;
 }
 
-/* Also by number: what programs here go on writing is kept every hour. The names' order is that of their times. */
-static void sweep_kept(int all)
+/* Also by number: what programs here go on writing is kept every hour. Whatever a clock says, the last one stays. */
+static void sweep_kept(int all, int64_t now_ns)
 {
     _cleanup_(names_release) struct names l = { 0 };
     if (names_read(all, &l, NULL) < 0)
         return;
-    for (size_t i = 0; i < l.count; i++) {
+    for (size_t i = 0; i + 1 < l.count; i++) {
         struct stat st;
         const char *name = names_get(&l, i);
-        bool old = fstatat(all, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > KEPT_S;
+        bool old = fstatat(all, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && now_ns / 1000000000 - st.st_mtime > KEPT_S;
         if (old || i + KEPT_MAX < l.count)
             remove_tree(all, name, NULL);
     }
@@ -220,8 +235,8 @@ static int apply_all(struct stack *s, struct mirror_config *c, struct mirror_sta
     return first.code;
 }
 
-int globals_apply(struct stack *s, const char *from, struct mirror_stats *ret, json_t *ret_kept, char **ret_where,
-                  struct error *e)
+int globals_apply(struct stack *s, const char *from, int64_t now_ns, struct mirror_stats *ret, json_t *ret_kept,
+                  char **ret_where, struct error *e)
 {
     struct running running = { .stack = s, .phase = "writing", .kept = ret_kept };
     _cleanup_close_ int source = -1, last = -1, home = -1, all = -1, kept = -1;
@@ -234,7 +249,7 @@ int globals_apply(struct stack *s, const char *from, struct mirror_stats *ret, j
     if (r == 0)
         r = open_in(s, "kept", &all, e);
     if (r == 0)
-        r = make_kept(s, all, name, &kept, e);
+        r = make_kept(s, all, now_ns, name, &kept, e);
     if (r == 0 && (home = open(config_home(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         r = error_set(e, ERROR_FAILED, -errno, "open %s", config_home());
     if (r < 0)
@@ -243,12 +258,13 @@ int globals_apply(struct stack *s, const char *from, struct mirror_stats *ret, j
         .from = source, .to = home, .last = last, .kept = kept, .told = on_kept, .check = check, .arg = &running
     };
     r = apply_all(s, &c, ret, e);
+    futimens(kept, (struct timespec[]){ { .tv_nsec = UTIME_OMIT }, { .tv_sec = now_ns / 1000000000 } });
     ui_progress_end(s->ui);
     if (ret->kept > 0)
         *ret_where = mem_printf("%s/globals/kept/%s", s->config->state_dir, name);
     else
         remove_tree(all, name, NULL); /* directories of what could not be copied may be there */
-    sweep_kept(all);
+    sweep_kept(all, now_ns);
     return r;
 }
 

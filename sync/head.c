@@ -274,7 +274,8 @@ int head_open(const struct seal_context *c, const struct head_object *o, struct 
         return r;
     }
     memcpy(h.etag, o->info.etag, sizeof(h.etag));
-    h.age_ns = o->info.now_ns - o->info.modified_ns;
+    h.now_ns = o->info.now_ns;
+    h.age_ns = h.now_ns - o->info.modified_ns;
     head_release(ret);
     *ret = h;
     h = (struct head){ 0 };

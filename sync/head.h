@@ -45,7 +45,7 @@ struct head {
     char *unknown; /* JSON object text of keys we do not know, kept; owned, may be NULL */
     /* not in the body: */
     char etag[STORE_ETAG_MAX];
-    int64_t age_ns; /* by the store's clock */
+    int64_t age_ns, now_ns; /* by the store's clock: since it was written, when it was read */
 };
 
 void head_release(struct head *h);

@@ -133,13 +133,32 @@ on b ag-box globals pull
 expect_missing "$kept/20011001T000000Z.0000"
 [ -d "$kept/20011131T000000Z.0000" ] || fail "the newest went"
 
+# Which these are is no clock's matter, wherever that stood: what was kept last is the newest, and its time begins with it.
+mkdir "$kept"/pull-{00000101..00000199}-20991231T235959Z
+touch -d 2099-12-31 "$kept"/pull-*
+echo "once more on b" >"$B/.claude/CLAUDE.md"
+expect_exit 0 on b ag-box globals pull --json
+newest=$(json_field "$WORK/output" kept_in)
+[ "${newest%-*}" = "$kept/pull-00000200" ] || fail "kept in $newest"
+expect_file "$newest/.claude/CLAUDE.md" "once more on b"
+[ "$(ls "$kept" | wc -l)" = 100 ] || fail "$(ls "$kept" | wc -l) are kept"
+echo "later" >"$B/.claude/CLAUDE.md"
+expect_exit 0 on b env AGBOX_STORE_CLOCK=$((20 * 86400)) ag-box globals pull --json
+later=$(json_field "$WORK/output" kept_in)
+expect_file "$newest/.claude/CLAUDE.md" "once more on b"
+on b env AGBOX_STORE_CLOCK=$((45 * 86400)) ag-box globals pull
+expect_missing "$newest"
+touch -d 1970-01-02 "$later"
+on b env AGBOX_STORE_CLOCK=$((400 * 86400)) ag-box globals pull
+expect_file "$later/.claude/CLAUDE.md" later
+
 # A directory that is gone as a whole goes; what pulls have kept goes when its time is over.
 rm -r "$A/.claude/output-styles"
 find "$WORK/node/b/state/globals/kept" -mindepth 1 -maxdepth 1 -exec touch -d '40 days ago' {} +
 on a ag-box globals push
 on b ag-box globals pull
 expect_missing "$B/.claude/output-styles"
-[ -z "$(ls "$WORK/node/b/state/globals/kept")" ] || fail "what was kept stays for ever"
+[ "$kept/$(ls "$kept")" = "$later" ] || fail "what was kept stays for ever: $(ls "$kept")"
 
 # --- roles
 
