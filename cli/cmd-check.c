@@ -46,8 +46,8 @@ static void on_found(void *arg, const struct check_finding *f)
     if (k->shown++ >= SHOWN)
         return;
     if (f->entries)
-        ui_line(ui, "%s: %s: snapshot %.8s lacks %llu entries%s%s", f->object, f->what, id,
-                (unsigned long long)f->entries, f->path ? ", up to " : "", f->path ? buf_string(&path) : "");
+        ui_line(ui, "%s: %s: snapshot %.8s lacks %s%s%s", f->object, f->what, id, TEXT_COUNT(f->entries, "entry"),
+                f->path ? ", up to " : "", f->path ? buf_string(&path) : "");
     else
         ui_line(ui, "%s: %s%s%s%s%s", f->object, f->what, id[0] ? ": snapshot " : "", id[0] ? (id[8] = '\0', id) : "",
                 f->path ? ", " : "", f->path ? buf_string(&path) : "");

@@ -165,9 +165,8 @@ static void print_snapshot(struct listing *l, const char *id, const json_t *o, c
         return;
     }
     text_size(size, (uint64_t)json_integer_value(json_object_get(o, "bytes")));
-    ui_line(l->context->ui, "%-32s %s  %-16s %8s  %8lld files%s", id, time,
-            json_string_value(json_object_get(o, "node")), size,
-            (long long)json_integer_value(json_object_get(o, "files")), more);
+    ui_line(l->context->ui, "%-32s %s  %-16s %8s  %14s%s", id, time, json_string_value(json_object_get(o, "node")),
+            size, TEXT_COUNT((uint64_t)json_integer_value(json_object_get(o, "files")), "file"), more);
 }
 
 static bool of_fork(const struct inventory *v, const struct snapshot_id *id)

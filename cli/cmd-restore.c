@@ -73,8 +73,8 @@ static int fill_directory(struct cmd_context *c, struct stack *s, const struct v
     ui_field_integer(c->ui, "lost", (int64_t)lost);
     if (lost == 0)
         return 0;
-    error_say(e, ERROR_DAMAGED, -EIO, "restore %s: %llu files are damaged in the store and left out", v->box,
-              (unsigned long long)lost);
+    error_say(e, ERROR_DAMAGED, -EIO, "restore %s: damaged in the store, and left out: %s", v->box,
+              TEXT_COUNT(lost, "file"));
     return error_hint(e, "an older snapshot may have them: ag-box ls --snapshots %s", v->box);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/mounts.h"
 
 #include "index/base/mem.h"
+#include "index/base/text.h"
 #include "index/reached.h"
 
 #include <errno.h>
@@ -54,8 +55,8 @@ int flow_verify(struct stack *s, const struct snapshot_id *id, struct tidy_plan 
         return r;
     if (ret_missing)
         note_missing(packs, count, list, ret_missing); /* both are sorted by name */
-    error_say(e, ERROR_DAMAGED, -EIO, "%d of the %zu packs that the work on %s needs are gone from the store", r, count,
-              s->name);
+    error_say(e, ERROR_DAMAGED, -EIO, "gone from the store: %d of %s that the work on %s needs", r,
+              TEXT_COUNT(count, "pack"), s->name);
     return error_hint(e, "the work stays here as it is; `ag-box check %s` says which files those packs held", s->name);
 }
 
@@ -232,8 +233,8 @@ static int try_twice(struct forking *f, struct error *e)
     int r = try_fork(f, e);
     if (r == 0 || f->missing.avoid_count == 0 || !f->still)
         return r;
-    ui_warn(f->stack->ui, "%zu packs of what %s is based on are gone or condemned: sending again what they held",
-            f->missing.avoid_count, f->stack->name);
+    ui_warn(f->stack->ui, "gone or condemned: %s of what %s is based on; sending again what was there",
+            TEXT_COUNT(f->missing.avoid_count, "pack"), f->stack->name);
     if (try_fork(f, &second) < 0)
         return r; /* the first error says what is wrong */
     *e = (struct error){ 0 };

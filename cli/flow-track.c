@@ -83,20 +83,18 @@ static void tell_import(struct ui *ui, const struct import_report *i)
     for (int a = 0; a < CREDENTIALS_AGENTS; a++) {
         unsigned long long n = i->sessions[a];
         json_object_set_new(sessions, key[a], json_integer((json_int_t)n));
-        if (n)
-            buf_printf(&said,
-                       said.len ? ", %llu of %s"
-                       : n == 1 ? "%llu session of %s"
-                                : "%llu sessions of %s",
-                       n, agent[a]);
+        if (n && said.len)
+            buf_printf(&said, ", %llu of %s", n, agent[a]);
+        else if (n)
+            buf_printf(&said, "%s of %s", TEXT_COUNT(n, "session"), agent[a]);
     }
     char size[16];
     text_size(size, i->bytes);
     if (said.len)
         ui_line(ui, "imported %s: %s, %s", buf_string(&said), TEXT_COUNT(i->files, "file"), size);
     if (i->left_out)
-        ui_line(ui, "left out of the sessions: %llu that do not tell their directory, or are no plain files",
-                (unsigned long long)i->left_out);
+        ui_line(ui, "left out of the sessions, for no directory is told or it is no plain file: %s",
+                TEXT_COUNT(i->left_out, "file"));
     ui_field(ui, "sessions", sessions);
     ui_field_integer(ui, "sessions_bytes", (int64_t)i->bytes);
     ui_field_integer(ui, "sessions_left_out", (int64_t)i->left_out);

@@ -5,6 +5,7 @@
 #include "cli/strays.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 #include "sync/lease.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static void sweep(struct renewal *n)
     if (strays_remove(n->stack, &count, &e) < 0)
         log_info("%s: look for stray holds: %s", n->stack->name, e.text);
     else if (count)
-        log_info("%s: removed %zu stray holds", n->stack->name, count);
+        log_info("%s: removed %s", n->stack->name, TEXT_COUNT(count, "stray hold"));
 }
 
 static void wait_for(struct renewal *n, uint64_t seconds)

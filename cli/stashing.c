@@ -5,6 +5,7 @@
 #include "cli/place.h"
 #include "cli/saving.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 #include "index/stash.h"
 #include "index/upper.h"
 
@@ -118,7 +119,7 @@ int stashing_take(struct stack *s, const struct stash_list *left_out, struct err
         r = take_upper(s, &committed, rules, left_out, &list, e);
     size_t count = left_out ? left_out->count : list.count;
     if (r == 0 && count)
-        ui_line(s->ui, "kept on this node, not in the snapshot: %zu excluded entries", count);
+        ui_line(s->ui, "kept on this node, not in the snapshot: %s", TEXT_COUNT(count, "excluded entry"));
     stash_list_release(&list);
     exclude_free(rules);
     meta_release(&meta);

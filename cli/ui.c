@@ -174,7 +174,7 @@ static void show_progress(struct ui *ui, uint64_t files, uint64_t bytes, uint64_
     text_size(rate, per_second);
     int n = snprintf(line, sizeof(line), "%s  %s%s%s", ui->phase, done, total ? " / " : "", total ? of : "");
     if (files)
-        n += snprintf(line + n, sizeof(line) - (size_t)n, "  %llu files", (unsigned long long)files);
+        n += snprintf(line + n, sizeof(line) - (size_t)n, "  %s", TEXT_COUNT(files, "file"));
     n += snprintf(line + n, sizeof(line) - (size_t)n, "  %s/s", rate);
     if (total > bytes && per_second) {
         unsigned left = (unsigned)((total - bytes) / per_second);

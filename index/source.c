@@ -2,6 +2,7 @@
 #include "index/source.h"
 
 #include "index/base/mem.h"
+#include "index/base/text.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -39,7 +40,7 @@ int source_join(struct source *s, const struct locator *l, size_t count, enum fr
     size_t total = 0;
     for (size_t i = 0; i < count; i++)
         if ((total += l[i].raw) > max)
-            return error_say(e, ERROR_DAMAGED, -EBADMSG, "%zu frames hold more than %zu bytes", count, max);
+            return error_say(e, ERROR_DAMAGED, -EBADMSG, "more than %zu bytes in %s", max, TEXT_COUNT(count, "frame"));
 
     int r = source_warm(s, l, count, SOURCE_DEMAND, e);
     if (r < 0)
@@ -52,7 +53,7 @@ int source_join(struct source *s, const struct locator *l, size_t count, enum fr
         if (r < 0)
             return r;
         if (f->len > max - ret->len)
-            return error_say(e, ERROR_DAMAGED, -EBADMSG, "%zu frames hold more than %zu bytes", count, max);
+            return error_say(e, ERROR_DAMAGED, -EBADMSG, "more than %zu bytes in %s", max, TEXT_COUNT(count, "frame"));
         buf_add(ret, f->data, f->len);
     }
     return 0;

@@ -48,7 +48,7 @@ find "$user" -mindepth 1 -printf '%p %y %m %s %T@ %l\n' | sort >"$WORK/before"
 
 expect_exit 0 on a ag-box track demo "$project"
 expect_output "imported 2 sessions of Claude Code, 1 of Codex, 1 of Grok"
-expect_output "left out of the sessions: 4 that do not tell" # damaged, a link, a pipe, and the one that goes up
+expect_output "no plain file: 4 files" # damaged, a link, a pipe, and the one that goes up
 find "$user" -mindepth 1 -printf '%p %y %m %s %T@ %l\n' | sort >"$WORK/after"
 cmp "$WORK/before" "$WORK/after" || fail "track has changed the host's files"
 on a ag-box park demo
