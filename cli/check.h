@@ -35,7 +35,8 @@ struct check {
 void check_ok(struct check_answer *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void check_warn(struct check_answer *a, const char *next, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void check_fail(struct check_answer *a, const char *next, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void check_error(struct check_answer *a, const char *next, const struct error *e); /* fails with it; its hint comes first */
+/* Fails with it; its hint comes first. */
+void check_error(struct check_answer *a, const char *next, const struct error *e);
 
 /* check-machine */
 void check_fuse(struct checking *c, struct check_answer *a);

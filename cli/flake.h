@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * flake - the tools of a box whose setting `nix` is true: the environment that nix makes of the flake FLAKE_PLACE on this
- * node. The same flake.nix and flake.lock make the same tools on every node.
+ * flake - the tools of a box whose setting `nix` is true: the environment that nix makes of the flake FLAKE_PLACE on
+ * this node. The same flake.nix and flake.lock make the same tools on every node.
  *
  *     $AGBOX_STATE_DIR/box/NAME/flake -> /nix/store/…     what the box has its tools from
  *
@@ -23,9 +23,9 @@
 int flake_check(char **ret_nix, struct error *e);
 
 /*
- * Before the box starts, with its meta. Without `nix` in it the link goes; else nix is asked, for at most ten minutes, and
- * what fails is a warning, as are tools that are others than those of the box's last snapshot. -EINTR ERROR_INTERRUPTED:
- * Ctrl-C meanwhile; of a command that was interrupted before, the link stays as it is.
+ * Before the box starts, with its meta. Without `nix` in it the link goes; else nix is asked, for at most ten minutes,
+ * and what fails is a warning, as are tools that are others than those of the box's last snapshot. -EINTR
+ * ERROR_INTERRUPTED: Ctrl-C meanwhile; of a command that was interrupted before, the link stays as it is.
  */
 int flake_make(struct stack *s, const struct meta *m, struct error *e);
 /* Which tools the box has from nix, into the meta of a snapshot; none: what was said stays. */

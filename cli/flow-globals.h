@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * flow-globals - the user's configuration to the store, and from there (index/FORMAT.md, "globals"). Needs a stack whose
- * store and box TEXT_GLOBALS are open.
+ * flow-globals - the user's configuration to the store, and from there (index/FORMAT.md, "globals"). Needs a stack
+ * whose store and box TEXT_GLOBALS are open.
  */
 
 #include "cli/globals.h"

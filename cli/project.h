@@ -14,8 +14,8 @@ int project_resolve(struct stack *s, const char *dir, char **ret, struct error *
 /* A directory outside of the project that git needs for it: what its .git leads to, or where it borrows objects.
  * Malloc'd, links resolved; NULL: none. */
 char *project_git_outside(const char *project);
-/* -EINVAL ERROR_USAGE: path is the system's (/usr, /etc, ...), or one of our own directories (state, configuration, run, a store that is one), or above or
- * below one. It need not exist. */
+/* -EINVAL ERROR_USAGE: path is the system's (/usr, /etc, ...), or one of our own directories (state, configuration,
+ * run, a store that is one), or above or below one. It need not exist. */
 int project_refuse_own(struct stack *s, const char *path, struct error *e);
 /* -EEXIST ERROR_BUSY: path, or something above or below it, is in use by another box on this node, which is named. */
 int project_claim(struct stack *s, const char *path, struct error *e);

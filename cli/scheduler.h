@@ -4,9 +4,9 @@
 /*
  * scheduler - which node a box comes up on, and `ag-box up` there.
  *
- * A pinned box goes to its node, one that is here or held by somebody stays what it is, any other goes where most memory
- * is available. Nodes are asked over ssh; one that does not answer within three seconds is out. Without a nodes file,
- * and with one that names this node alone, nothing is asked.
+ * A pinned box goes to its node, one that is here or held by somebody stays what it is, any other goes where most
+ * memory is available. Nodes are asked over ssh; one that does not answer within three seconds is out. Without a nodes
+ * file, and with one that names this node alone, nothing is asked.
  */
 
 #include "cli/nodes.h"
@@ -19,8 +19,8 @@ struct scheduler_candidate {
 };
 
 /*
- * Pure: the name of the node that is taken. pin: "" none. Most memory wins; self on a tie, and when nobody has answered;
- * else the first in order.
+ * Pure: the name of the node that is taken. pin: "" none. Most memory wins; self on a tie, and when nobody has
+ * answered; else the first in order.
  */
 const char *scheduler_pick(const struct scheduler_candidate *c, size_t count, const char *pin, const char *self);
 /* MemAvailable of a /proc/meminfo in bytes. -EBADMSG: it has none. Any bytes may come (fuzzed). */

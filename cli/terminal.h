@@ -15,8 +15,8 @@
 
 int terminal_raw(int fd, struct error *e);
 void terminal_again(void *unused); /* raw once more: something set it while we were stopped */
-/* As it was. Input that came meanwhile is dropped: it was for the box, and may be a terminal's answer to it. broken: the
- * program had no chance to tidy up; the screen, mouse and keys are set back, too. Not raw: nothing. */
+/* As it was. Input that came meanwhile is dropped: it was for the box, and may be a terminal's answer to it. broken:
+ * the program had no chance to tidy up; the screen, mouse and keys are set back, too. Not raw: nothing. */
 void terminal_restore(bool broken);
 /* A line that the terminal on standard input does not show, asked for on stderr; without its newline, at most size - 1
  * bytes. -EINTR ERROR_INTERRUPTED: a signal of cli/interrupt, -E2BIG ERROR_USAGE: longer. The end of input is "". */

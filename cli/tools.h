@@ -4,8 +4,8 @@
 /*
  * tools - the programs that agents work with, and which versions of them this node has, as they print them.
  *
- * A box shows the host's programs: a box's data can be where its tools are not. Asking a program takes its time, so answers
- * are kept in $AGBOX_STATE_DIR/tools.json, by path, size and time of the file.
+ * A box shows the host's programs: a box's data can be where its tools are not. Asking a program takes its time, so
+ * answers are kept in $AGBOX_STATE_DIR/tools.json, by path, size and time of the file.
  */
 
 #include "cli/config.h"

@@ -10,7 +10,8 @@
  * anything else is a test or a container, and units' names and mounts would be another one's.
  *
  * A service has nothing of its starter's environment. It connects to the starter's socket, $AGBOX_READY, is given the
- * environment over it (a password may be in there, and whoever can ask systemd sees a unit's properties) and answers on it.
+ * environment over it (a password may be in there, and whoever can ask systemd sees a unit's properties) and answers on
+ * it.
  */
 
 #include "cli/config.h"

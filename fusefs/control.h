@@ -31,8 +31,8 @@ struct control;
  * length of path. */
 int control_start(const char *path, const struct control_handler *handlers, void *arg, struct control **ret,
                   struct error *e);
-/* Hears no more, waits for handlers that run (end what they wait for first) until they are answered, removes the socket.
- * NULL is fine. */
+/* Hears no more, waits for handlers that run (end what they wait for first) until they are answered, removes the
+ * socket. NULL is fine. */
 void control_stop(struct control *c);
 
 /*

@@ -16,7 +16,7 @@
 
 typedef void (*joins_progress)(void *arg, size_t names); /* so many more are done */
 
-/* root: a descriptor of the merged root. progress may be NULL. -EBADMSG ERROR_DAMAGED: a name is not there, or a group is not what it should
- * be. */
+/* root: a descriptor of the merged root. progress may be NULL. -EBADMSG ERROR_DAMAGED: a name is not there, or a group
+ * is not what it should be. */
 int joins_make(int root, const struct link_group *groups, size_t count, joins_progress progress, void *arg,
                struct error *e);

@@ -9,9 +9,9 @@
  *     R  it was moved here, and is gone from where it was (which is then no D of its own)
  *
  * A moved directory is one R; what lies in it unchanged is not told. A directory that differs in its mtime alone is
- * told only where nothing else is, with a letter of its own: it says that something in it changed, which is told, or was
- * changed back. Another name of a file counts as what the file is. Where all but the content is known to be equal, the
- * file is read and its hashes compared (index/content). Memory is that of the paths told. One thread.
+ * told only where nothing else is, with a letter of its own: it says that something in it changed, which is told, or
+ * was changed back. Another name of a file counts as what the file is. Where all but the content is known to be equal,
+ * the file is read and its hashes compared (index/content). Memory is that of the paths told. One thread.
  */
 
 #include "index/change.h"

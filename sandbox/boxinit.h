@@ -6,8 +6,9 @@
  *
  * It reaps, keeps the box's tmux standing (socket BOXINIT_RUN/NAME/tmux.sock, environment as its own; the program that
  * speaks with it is BOXINIT_RUN/NAME/tmux) and serves
- * commands on the listener (sandbox/message), a listening unix socket that the host has made. The listener and the ready
- * pipe are its own; no child inherits a descriptor, and it is not dumpable, so that nobody in the box can take them.
+ * commands on the listener (sandbox/message), a listening unix socket that the host has made. The listener and the
+ * ready pipe are its own; no child inherits a descriptor, and it is not dumpable, so that nobody in the box can take
+ * them.
  *
  * On the ready pipe it writes one byte BOXINIT_READY when tmux stands, or a text that says why it never will (then it
  * exits with 1), and closes it.

@@ -4,9 +4,9 @@
 /*
  * child - a program started by boxinit: a session of its own, no descriptor but the three, signals as at birth.
  *
- * The fork tells through the pipe `starting` how it went: bytes of a struct message_refusal when it could not become the
- * program, nothing but the end when it did. boxinit does not wait for that: a directory or a program in a lazy tree may
- * take long to come, and PID 1 must go on.
+ * The fork tells through the pipe `starting` how it went: bytes of a struct message_refusal when it could not become
+ * the program, nothing but the end when it did. boxinit does not wait for that: a directory or a program in a lazy tree
+ * may take long to come, and PID 1 must go on.
  */
 
 #include "sandbox/message.h"

@@ -15,8 +15,8 @@
  * (rule O9), that it does not matter who owns a repository, and that worktrees which are not seen are not gone. Links
  * are not followed: they lead to the host's.
  *
- * /etc's shadow has a line for each user, and no password. No secrets are among them. Files that the host has not are not
- * there. Each file is replaced whole.
+ * /etc's shadow has a line for each user, and no password. No secrets are among them. Files that the host has not are
+ * not there. Each file is replaced whole.
  */
 
 #include "sandbox/environment.h"

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * environment - what every process in a box finds in its environment: one table, so that attach, exec and the first pane
- * have the same. Nothing of the host's environment is in it, so no secret can be. Pure.
+ * environment - what every process in a box finds in its environment: one table, so that attach, exec and the first
+ * pane have the same. Nothing of the host's environment is in it, so no secret can be. Pure.
  *
- * A login shell (tmux's panes, the `bash -lc` of agents) reads /etc/profile, which begins PATH anew. What the box puts in
- * front and behind is put back by a file that profile reads last.
+ * A login shell (tmux's panes, the `bash -lc` of agents) reads /etc/profile, which begins PATH anew. What the box puts
+ * in front and behind is put back by a file that profile reads last.
  */
 
 #include "index/base/buf.h"

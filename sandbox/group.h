@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * group - the control groups that hold a box, so that it can be frozen: one made below the keeper's own in cgroup v2, and
- * in v1's freezer hierarchy where there is one.
+ * group - the control groups that hold a box, so that it can be frozen: one made below the keeper's own in cgroup v2,
+ * and in v1's freezer hierarchy where there is one.
  *
  * Below its own: what limits the keeper's unit limits the box. Where neither hierarchy can be written, a box has none,
  * and freezing says so. The names of what is left of a keeper that was killed do not stand in the way.
@@ -29,10 +29,11 @@ int group_find(const char *name, pid_t keeper, struct group *ret, struct error *
 void group_release(struct group *g);
 
 /*
- * Freezes all that is in it; from then on the file descriptor *ret_guard keeps it so. It thaws when that is closed, however
- * that happens, and after limit_ms in any case: a small process of its own sees to that. -ETIMEDOUT ERROR_BUSY: not
- * everything has stopped within wait_ms (a task waits in the kernel); thawed again.
+ * Freezes all that is in it; from then on the file descriptor *ret_guard keeps it so. It thaws when that is closed,
+ * however that happens, and after limit_ms in any case: a small process of its own sees to that. -ETIMEDOUT ERROR_BUSY:
+ * not everything has stopped within wait_ms (a task waits in the kernel); thawed again.
  */
 int group_freeze(const struct group *g, unsigned wait_ms, unsigned limit_ms, int *ret_guard, struct error *e);
-/* Closes the guard and waits until it is thawed. -ETIMEDOUT ERROR_FAILED: the guard had thawed it before, by its limit. */
+/* Closes the guard and waits until it is thawed. -ETIMEDOUT ERROR_FAILED: the guard had thawed it before, by its limit.
+ */
 int group_thaw(int guard, struct error *e);

@@ -8,8 +8,8 @@
  *    would take the box for the host's root (rule B4);
  *  - our own directories.
  *
- * Each hidden thing is a mount and words on a command line, so there is a limit, and going over it is an error: fewer are
- * never hidden. Secrets in files are no matter of this module: of /etc a box sees a copy (sandbox/etc).
+ * Each hidden thing is a mount and words on a command line, so there is a limit, and going over it is an error: fewer
+ * are never hidden. Secrets in files are no matter of this module: of /etc a box sees a copy (sandbox/etc).
  */
 
 #include "index/base/error.h"

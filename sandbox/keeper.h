@@ -19,7 +19,7 @@
 
 struct keeper_config {
     const char *run;             /* RUN, which is there */
-    const struct policy *policy; /* name, node, project, project_from, home_from, init and tools; the rest is found here */
+    const struct policy *policy; /* name, node, project, project_from, home_from, init, tools; the rest is found here */
     const char *home;            /* of the host's user */
     const struct words *hidden;  /* our own directories */
     unsigned grace_ms;           /* what PID 1 has after TERM, before KILL */

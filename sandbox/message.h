@@ -4,9 +4,9 @@
 /*
  * message - what a client on the host and boxinit in the box say to each other, on one connection a command.
  *
- * A message is u8 type, u32 length (at most MESSAGE_MAX), payload; integers are little endian, strings as index/base/wire
- * has them. No descriptor is ever passed. Each side takes what comes from the other as hostile: every decoder checks all
- * it reads and keeps nothing on failure (-EBADMSG). After that the connection is of no use.
+ * A message is u8 type, u32 length (at most MESSAGE_MAX), payload; integers are little endian, strings as
+ * index/base/wire has them. No descriptor is ever passed. Each side takes what comes from the other as hostile: every
+ * decoder checks all it reads and keeps nothing on failure (-EBADMSG). After that the connection is of no use.
  *
  *     client → boxinit                                   boxinit → client
  *     START_PART* START   once, first                    STARTED pid | REFUSED stage, errno
@@ -14,8 +14,8 @@
  *     SIGNAL number       to the command's group         MORE count         that many bytes of IN may be sent further
  *     SIZE rows, columns  of its terminal                EXIT kind, code    the last message
  *
- * MESSAGE_WINDOW bytes of IN are granted from the start. So boxinit never stops reading, and a SIGNAL never waits behind
- * input that the command does not take.
+ * MESSAGE_WINDOW bytes of IN are granted from the start. So boxinit never stops reading, and a SIGNAL never waits
+ * behind input that the command does not take.
  */
 
 #include "index/base/error.h"

@@ -20,8 +20,8 @@
 
 #define ORIGIN_HEAD_MAX (1024 * 1024) /* Codex begins with all its instructions */
 
-/* head: a file's first bytes, all of them or any number. -ENOENT: they do not tell. -EINVAL of Claude Code's: nor is all
- * understood that is there. */
+/* head: a file's first bytes, all of them or any number. -ENOENT: they do not tell. -EINVAL of Claude Code's: nor is
+ * all understood that is there. */
 int origin_of_claude(struct bytes head, char **ret);
 int origin_of_codex(struct bytes head, char **ret);
 /* -EINVAL: no directory's name is encoded there. */

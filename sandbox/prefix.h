@@ -11,6 +11,6 @@
 
 #include <stdbool.h>
 
-/* Replaces ret's bytes by the first max of what the file holds; zstd: of what it holds compressed, as far as that can be
- * read. ret_more: there may be more. -EINVAL: no plain file; else -errno of read(2). The offset of fd moves. */
+/* Replaces ret's bytes by the first max of what the file holds; zstd: of what it holds compressed, as far as that can
+ * be read. ret_more: there may be more. -EINVAL: no plain file; else -errno of read(2). The offset of fd moves. */
 int prefix_read(int fd, bool zstd, size_t max, struct buf *ret, bool *ret_more);

@@ -8,8 +8,8 @@
  * pid is reaped (the last shell ended, or it was killed), it is started again on the same socket, after a pause that
  * doubles while it does not live long.
  *
- * While it stands, `program` is a link to what it runs: tmux may be upgraded below it, and a newer client need not speak its
- * language.
+ * While it stands, `program` is a link to what it runs: tmux may be upgraded below it, and a newer client need not
+ * speak its language.
  */
 
 #include "sandbox/child.h"

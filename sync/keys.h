@@ -53,8 +53,8 @@ bool keys_same_store(struct bytes a, struct bytes b);
 /*
  * Slot changes rewrite config by If-Match; -ESTALE ERROR_FAILED: someone else changed it meanwhile. password proves the
  * right to do it; the last slot stays (-EBUSY ERROR_USAGE), and unless own is set the one that password opens (-EPERM
- * ERROR_USAGE). keys_change replaces the slot that password opens. keys_remove: if it was that slot ret_config gets what
- * config is now; else it is left as it was.
+ * ERROR_USAGE). keys_change replaces the slot that password opens. keys_remove: if it was that slot ret_config gets
+ * what config is now; else it is left as it was.
  */
 int keys_slots(struct store *s, struct keys_slot_info *ret, size_t *count,
                struct error *e); /* count: room in, number out */

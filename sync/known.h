@@ -38,8 +38,8 @@ int known_resume(struct known *k, struct journal *j, struct store *s, const stru
 void known_count_on(struct known *k, const struct pack_name *p, uint32_t size, bool metadata);
 /*
  * LISTs the writer's packs: every pack counted on that is this writer's must be there, with its size (P5).
- * ret_packs: those among them that hold metadata, newest first; malloc'd, written on success only. -ENODATA ERROR_STORE:
- * one is missing or has another size.
+ * ret_packs: those among them that hold metadata, newest first; malloc'd, written on success only. -ENODATA
+ * ERROR_STORE: one is missing or has another size.
  */
 int known_verify(struct known *k, struct store *s, const char *box, struct snapshot_pack **ret_packs, size_t *ret_count,
                  struct error *e);

@@ -4,8 +4,8 @@
 /*
  * buf - growable bytes.
  *
- * `_cleanup_(buf_release) struct buf b = { 0 };` is an empty, valid buffer. Growth aborts when memory is out, so whoever
- * appends sizes from outside bounds them first. Not shared between threads without the owner's lock.
+ * `_cleanup_(buf_release) struct buf b = { 0 };` is an empty, valid buffer. Growth aborts when memory is out, so
+ * whoever appends sizes from outside bounds them first. Not shared between threads without the owner's lock.
  */
 
 #include <stddef.h>
@@ -21,7 +21,8 @@ void buf_release(struct buf *b);         /* frees; b is empty and usable again *
 void buf_reserve(struct buf *b, size_t more); /* makes room for more bytes behind len */
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_fill(struct buf *b, uint8_t byte, size_t n);
-void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* NUL behind, not counted */
+/* With a NUL behind, not counted. */
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_clear(struct buf *b);           /* len = 0, memory kept */
 const char *buf_string(struct buf *b);   /* NUL-terminated view, valid until the next change */
 

@@ -4,9 +4,9 @@
 /*
  * crash - named points at which a test can end the process (builds with -Dfault=true only; otherwise nothing is left).
  *
- * AGBOX_CRASH_AT=command:step[#k] sends SIGKILL to the own process when step is reached for the k-th time (default 1) in
- * a process whose command was set by crash_command. AGBOX_CRASH_LIST=file appends each "command:step#k" reached, so that
- * a test learns which steps a command has; `ag-box debug crash-points` lists the steps that exist in the binary.
+ * AGBOX_CRASH_AT=command:step[#k] sends SIGKILL to the own process when step is reached for the k-th time (default 1)
+ * in a process whose command was set by crash_command. AGBOX_CRASH_LIST=file appends each "command:step#k" reached, so
+ * that a test learns which steps a command has; `ag-box debug crash-points` lists the steps that exist in the binary.
  * Steps are put where the outside world changes: before and after every request, fsync, rename, mount, journal write.
  */
 

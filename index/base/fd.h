@@ -23,7 +23,8 @@ int fd_pwrite_all(int fd, const void *data, size_t len, uint64_t off, struct err
 /* Replaces ret's bytes by the whole file; -EFBIG (ERROR_DAMAGED) if it holds more than max. */
 int fd_read_file(int dir, const char *name, size_t max, struct buf *ret, struct error *e);
 
-/* mkdir -p of an absolute path, each missing part with mode (less the umask); an existing last part must be a directory. */
+/* mkdir -p of an absolute path, each missing part with mode (less the umask); an existing last part must be a
+ * directory. */
 int fd_make_directories(const char *path, unsigned mode, struct error *e);
 
 /*

@@ -13,6 +13,7 @@
 /*
  * Opens (mode 0600) dir/name and takes the exclusive lock, waiting at most wait_ms (0: one try). Returns the descriptor
  * in ret_fd. -EWOULDBLOCK, ERROR_BUSY when someone else keeps it; the text names the holder's pid and program where the
- * file tells (the holder writes "pid comm\n" into it). A signal with a handler ends the wait: -EINTR, ERROR_INTERRUPTED.
+ * file tells (the holder writes "pid comm\n" into it). A signal with a handler ends the wait: -EINTR,
+ * ERROR_INTERRUPTED.
  */
 int lock_take(int dir, const char *name, unsigned wait_ms, int *ret_fd, struct error *e);

@@ -21,5 +21,6 @@ int pool_new(unsigned threads, unsigned queue, struct pool **ret, struct error *
  */
 int pool_run(struct pool *p, int (*work)(void *arg, struct error *e), void (*drop)(void *arg), void *arg,
              struct error *e);
-int pool_wait(struct pool *p, struct error *e); /* until the queue is empty and all threads idle; 0 or the first error */
+/* Until the queue is empty and all threads idle; 0 or the first error. */
+int pool_wait(struct pool *p, struct error *e);
 void pool_free(struct pool *p);                 /* waits, joins, frees; NULL is fine */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* seeds - the parts of the corpus that come from sync/ and sandbox/, and what is written by hand, of text; seeds.c makes
- * index/'s and calls these. */
+/* seeds - the parts of the corpus that come from sync/ and sandbox/, and what is written by hand, of text; seeds.c
+ * makes index/'s and calls these. */
 
 #include "index/base/buf.h"
 

@@ -53,6 +53,10 @@ source_file index/a.c "$(yes 'int x;' | head -n 600)"
 refused 'index/a.c:601: more than 600 lines'
 
 new_tree
+source_file index/a.c "/* $(printf %0118d 0) */"
+refused 'index/a.c:2: more than 120 columns'
+
+new_tree
 source_file index/a.c 'int f(void)' '{' "$(yes '    f();' | head -n 58)" '    return 0;' '}'
 refused 'a function of 62 lines'
 
