@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """attach.py NAME - a person at a terminal attaches to the box NAME, which is up here and stopped. Each test_* in order."""
+import itertools
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import pty
 
 NAME = sys.argv[1]
 ATTACH = ["ag-box", "attach", NAME]
+questions = itertools.count(100)
 
 
 def inside(script):
@@ -34,6 +36,19 @@ def detach(t):
     assert t.wait() == 0, (t.status, t.text()[-500:])
     assert t.is_restored(), "the terminal is not as it was"
     t.close()
+
+
+def shell_of(t):
+    """The pid of the shell at this terminal, which may still show earlier answers."""
+    question = next(questions)
+    t.type("echo $((%d + 1)) $$\r" % question)
+    return t.sees(r"%d (\d+)\s" % (question + 1)).group(1)
+
+
+def still_has(shell):
+    t = attach()
+    assert shell_of(t) == shell, "another shell: what was in the box has ended"
+    detach(t)
 
 
 def eventually(condition, what):
@@ -128,45 +143,33 @@ def test_signals_to_attach():
 
 def test_kill_of_attach():
     t = attach()
-    t.type("echo $((6 * 7)) $$\r")
-    shell = t.sees(r"42 (\d+)\s").group(1)
+    shell = shell_of(t)
     t.kill(signal.SIGKILL)
     assert t.wait() == -signal.SIGKILL
     t.close()
     eventually(lambda: clients() == 0, "tmux sees that the terminal is gone")
-    t = attach()
-    t.type("echo $((6 * 8)) $$\r")
-    assert t.sees(r"48 (\d+)\s").group(1) == shell, "another shell: tmux did not live on"
-    detach(t)
+    still_has(shell)
 
 
 def test_kill_of_the_relay():
     """What speaks with tmux in the box is killed: attach ends, the terminal is as it was, tmux goes on."""
     t = attach()
-    t.type("echo $((6 * 7)) $$\r")
-    shell = t.sees(r"42 (\d+)\s").group(1)
+    shell = shell_of(t)
     inside("kill -9 $(cd /run/box/%s && ./tmux -S tmux.sock list-clients -F '#{client_pid}')" % NAME)
     assert t.wait() == 1 and t.is_restored(), (t.status, t.text()[-300:])
     t.close()
-    t = attach()
-    t.type("echo $((6 * 8)) $$\r")
-    assert t.sees(r"48 (\d+)\s").group(1) == shell, "another shell: tmux did not live on"
-    detach(t)
+    still_has(shell)
 
 
 def test_terminal_gone():
     """Its window is closed: nothing is typed into the box by that."""
     t = attach()
-    t.type("echo $((6 * 7)) $$\r")
-    shell = t.sees(r"42 (\d+)\s").group(1)
+    shell = shell_of(t)
     os.close(t.slave)
     os.close(t.master)
     assert os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1]) in (130, -signal.SIGHUP)
     eventually(lambda: clients() == 0, "tmux sees that the terminal is gone")
-    t = attach()
-    t.type("echo $((6 * 8)) $$\r")
-    assert t.sees(r"48 (\d+)\s").group(1) == shell, "the shell ended with the terminal"
-    detach(t)
+    still_has(shell)
 
 
 def test_kill_of_tmux():

@@ -364,15 +364,20 @@ static void of_two_clones_only_the_first_to_write_goes_on(void **state)
     expect_head(HEAD_FREE, 1, 3);
 }
 
+/* a's box as its daemon has it: with a journal handle and a record of its own. */
+static struct lease daemon_of_a(struct box_record *record)
+{
+    struct lease daemon = a.lease;
+    assert_int_equal(journal_open(a.dir, a.path, false, &daemon.journal, NULL), 0);
+    daemon.daemon = true;
+    daemon.record = record;
+    return daemon;
+}
+
 static void the_daemon_stops_once_a_release_is_journalled(void **state)
 {
     struct box_record record = { 0 };
-    struct journal *journal = NULL;
-    assert_int_equal(journal_open(a.dir, a.path, false, &journal, NULL), 0);
-    struct lease daemon = a.lease;
-    daemon.daemon = true;
-    daemon.journal = journal;
-    daemon.record = &record;
+    struct lease daemon = daemon_of_a(&record);
     assert_int_equal(lease_renew(&daemon, NULL), 0);
     assert_int_equal(commit(&a, 2, false, NULL), 0); /* the command knows the daemon's write */
 
@@ -386,19 +391,14 @@ static void the_daemon_stops_once_a_release_is_journalled(void **state)
     assert_int_equal(lock_take(a.dir, "head", 0, &lock, NULL), 0);
     assert_int_equal(lease_renew(&daemon, NULL), -EWOULDBLOCK);
     close(lock);
-    journal_close(journal);
+    journal_close(daemon.journal);
     box_record_release(&record);
 }
 
 static void the_daemon_settles_a_live_commit_and_leaves_the_rest_to_the_command(void **state)
 {
     struct box_record record = { 0 };
-    struct journal *journal = NULL;
-    assert_int_equal(journal_open(a.dir, a.path, false, &journal, NULL), 0);
-    struct lease daemon = a.lease;
-    daemon.daemon = true;
-    daemon.journal = journal;
-    daemon.record = &record;
+    struct lease daemon = daemon_of_a(&record);
     for (uint8_t landed = 0; landed < 2; landed++) {
         faults(landed ? WORLD_LOST_ANSWER : WORLD_LOST_REQUEST, WORLD_REFUSED, WORLD_FINE);
         get_script[1] = WORLD_LOST_REQUEST;
@@ -409,7 +409,7 @@ static void the_daemon_settles_a_live_commit_and_leaves_the_rest_to_the_command(
         assert_false(box_record_in_doubt(&a.record));
         assert_int_equal(a.record.committed.b[0], landed ? 11 : 1);
     }
-    journal_close(journal);
+    journal_close(daemon.journal);
     box_record_release(&record);
 }
 
@@ -424,17 +424,12 @@ static void park_begins(struct world_node *n, bool put, struct bytes body)
 static void a_renewal_undoes_nothing_that_a_command_journals_meanwhile(void **state)
 {
     struct box_record record = { 0 };
-    struct journal *journal = NULL;
-    assert_int_equal(journal_open(a.dir, a.path, false, &journal, NULL), 0);
-    struct lease daemon = a.lease;
-    daemon.daemon = true;
-    daemon.journal = journal;
-    daemon.record = &record;
+    struct lease daemon = daemon_of_a(&record);
     world.before = park_begins;
     assert_int_equal(lease_renew(&daemon, NULL), 0);
     side_reload(&a);
     assert_int_equal(a.record.state, BOX_PARKING);
-    journal_close(journal);
+    journal_close(daemon.journal);
     box_record_release(&record);
 }
 
