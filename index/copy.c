@@ -3,6 +3,7 @@
 
 #include "index/apply.h"
 #include "index/attributes.h"
+#include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/remove.h"
@@ -302,6 +303,7 @@ static int copy_aside(struct copy *c, int from, const char *name, const struct a
 /* Into its place, which must be free; the directory's times as they were. */
 static int put_in_place(int to, const char *as, const struct timespec times[2], struct error *e)
 {
+    crash_point("copy.made");
     if (renameat2(to, COPY_TEMPORARY, to, as, RENAME_NOREPLACE) < 0)
         return errno == EEXIST ? -EEXIST : error_set(e, ERROR_FAILED, -errno, "rename");
     if (futimens(to, times) < 0 || fsync(to) < 0)

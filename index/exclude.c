@@ -2,6 +2,7 @@
 #include "index/exclude.h"
 
 #include "index/base/mem.h"
+#include "index/copy.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -410,6 +411,12 @@ bool exclude_path(const struct exclude *x, struct bytes path, bool directory)
             return true;
     }
     return exclude_entry(x, path, directory);
+}
+
+bool exclude_cut_off(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, COPY_TEMPORARY) == 0;
 }
 
 bool exclude_placed(const char *path, const char *target)

@@ -46,6 +46,12 @@ bool exclude_path(const struct exclude *x, struct bytes path, bool directory);
 bool exclude_secret(struct bytes path);
 
 /*
+ * Whether path is that of a copy that was not finished (index/copy), as a killed `up` leaves one of what it lays back.
+ * No tree has an entry for it, nor does the stash get it: the whole is where it was copied from.
+ */
+bool exclude_cut_off(const char *path);
+
+/*
  * Whether the symbolic link at path is one that each start of a box places in its HOME, to what the box is shown of its
  * host (sandbox/points): the node's, not the box's, so no tree has an entry for it. target: the link's.
  */

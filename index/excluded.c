@@ -79,7 +79,7 @@ static bool by_rule(const struct excluded *x, const char *path, bool directory)
         return false; /* the roots themselves */
     bool project = strncmp(path, PROJECT, strlen(PROJECT)) == 0;
     const struct exclude *rules = project ? x->rules : exclude_home(x->rules);
-    return is_secret(path) ||
+    return is_secret(path) || exclude_cut_off(path) ||
            exclude_entry(rules, (struct bytes){ (const uint8_t *)slash + 1, strlen(slash + 1) }, directory);
 }
 

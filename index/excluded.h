@@ -10,7 +10,7 @@
  * for what rules cover, and looks at every file's inode only if it finds one that has further names somewhere. A kept
  * file in an excluded directory keeps the directories above it, and nothing else in them. Rules are the project's, and
  * asked with the path below it: in a home, which its box's agents made, `*.local` or `sessions/` would take what nobody
- * thought of. One thread.
+ * thought of. A copy that was cut off (exclude_cut_off) is covered, too. One thread.
  */
 
 #include "index/attributes.h"

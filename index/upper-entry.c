@@ -182,14 +182,15 @@ int upper_entry(struct upper_view *v, const struct upper_place *p, struct upper_
     int r = attributes_read(p->directory, p->name, &f.a, e);
     if (r < 0)
         return r;
-    if (f.a.entry.type == ENTRY_SYMLINK && exclude_placed((const char *)p->path.data, f.a.entry.target)) {
+    const char *path = (const char *)p->path.data;
+    if (exclude_cut_off(path) || (f.a.entry.type == ENTRY_SYMLINK && exclude_placed(path, f.a.entry.target))) {
         f.nothing = true;
         *ret = f;
         return 0;
     }
     enum verdict verdict = VERDICT_KEPT;
     if (!f.a.whiteout && !f.a.socket && f.a.entry.type)
-        verdict = excluded_ask(v->excluded, (const char *)p->path.data, &f.a, p->below);
+        verdict = excluded_ask(v->excluded, path, &f.a, p->below);
     f.passage = verdict == VERDICT_PASSAGE;
     if (f.a.whiteout || f.a.socket || !f.a.entry.type || verdict == VERDICT_EXCLUDED)
         r = leave_out(v, p, &f, e);

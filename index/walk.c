@@ -165,9 +165,10 @@ static int visit(struct walk *w, int dir, const char *name, bool passage, struct
             log_warn("%s: left out: no entry can stand for it", buf_string(&w->path));
         return VERDICT_EXCLUDED;
     }
-    if (a.entry.type == ENTRY_SYMLINK && exclude_placed(buf_string(&w->path), a.entry.target))
+    const char *path = buf_string(&w->path);
+    if (exclude_cut_off(path) || (a.entry.type == ENTRY_SYMLINK && exclude_placed(path, a.entry.target)))
         return VERDICT_EXCLUDED;
-    enum verdict v = excluded_ask(w->excluded, buf_string(&w->path), &a, passage);
+    enum verdict v = excluded_ask(w->excluded, path, &a, passage);
     r = v == VERDICT_EXCLUDED ? tell_excluded(w, a.entry.type == ENTRY_DIRECTORY, e) : emit_entry(w, dir, name, &a, e);
     if (r < 0)
         return r;

@@ -42,3 +42,17 @@ on a ag-box set demo pin=
 expect_file "$project/conf/.auth-secret" "only on a"
 on a ag-box park demo # sees the file again
 expect_exit 3 on b ag-box up demo
+
+# An `up` that is killed while it lays the file back leaves half a copy, under another name: no snapshot takes that.
+needs_crash_points
+expect_exit 137 on a env AGBOX_CRASH_AT=up:copy.made ag-box up demo
+[ -n "$(on a find "$WORK/node/a/run" -name '.agbox-copying')" ] || fail "nothing was cut off"
+on a ag-box snapshot demo
+on a ag-box park demo
+on b ag-box restore demo "$WORK/after"
+[ -z "$(find "$WORK/after" -name '.agbox-copying')" ] || fail "half a copy is in the snapshot"
+! grep -rq "only on a" "$WORK/after" || fail "the secret is in the snapshot"
+on a ag-box up demo
+expect_file "$project/conf/.auth-secret" "only on a"
+[ -z "$(on a find "$project" -name '.agbox-copying')" ] || fail "half a copy is left"
+on a ag-box park demo

@@ -2,6 +2,7 @@
 #include "index/upper.h"
 
 #include "index/base/mem.h"
+#include "index/copy.h"
 #include "index/stat-cache.h"
 #include "tests/unit/scratch.h"
 
@@ -267,6 +268,24 @@ static void excluded_entries_are_told_and_withdrawn(void **state)
     exclude_free(x);
 }
 
+/* As in a plain directory (test-walk); in one that was moved, too. */
+static void a_copy_that_was_cut_off_is_in_no_tree(void **state)
+{
+    (void)state;
+    scratch_mkdir("%s/merged/project/sub/" COPY_TEMPORARY "/deep", box.scratch);
+    scratch_write("s", "%s/merged/project/" COPY_TEMPORARY, box.scratch);
+    scratch_write("s", "%s/merged/project/sub/" COPY_TEMPORARY "/deep/file", box.scratch);
+    still("project/sub");
+    still("project");
+    gives("");
+    scratch_write("s", "%s/merged/project/z/" COPY_TEMPORARY, box.scratch);
+    still("project/z");
+    assert_int_equal(renameat(merged, "z", merged, "moved"), 0);
+    still("project");
+    gives("put project/moved was project/z\ndelete project/z\nput project/moved/e was project/z/e\n"
+          "delete project/z/*\n");
+}
+
 static int put_known(void *arg, const struct change *c, struct error *e)
 {
     _cleanup_(buf_release) struct buf path = { 0 };
@@ -389,6 +408,7 @@ int main(void)
         upper_test(number_and_ctime_are_what_lstat_says_in_the_mount),
         upper_test(an_upper_over_another_base_is_refused),
         upper_test(excluded_entries_are_told_and_withdrawn),
+        upper_test(a_copy_that_was_cut_off_is_in_no_tree),
         upper_test(content_the_stat_cache_knows_is_not_read_again),
         upper_test(what_vanishes_is_passed_over_when_live),
         upper_test(deep_paths_need_few_descriptors),
