@@ -102,7 +102,8 @@ static int keep_if_whole(struct stash *s, const char *name, struct error *e)
     if (fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "open stash/%s", name);
     if (fstatat(fd, STASH_ENTRY, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return remove_tree(s->fd, name, e);
+        return errno == ENOENT ? remove_tree(s->fd, name, e)
+                               : error_set(e, ERROR_FAILED, -errno, "look into stash/%s", name);
     add_number(s, (uint32_t)number);
     return 0;
 }

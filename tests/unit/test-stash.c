@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
@@ -393,6 +394,36 @@ static void what_a_crash_left_is_cleared_away(void **state)
     content_is("secret", "merged/project/.auth-secret");
 }
 
+/* The C library's function, with an error of the disk now and then; this program has its own. */
+static bool disk_fails;
+
+int fstatat(int directory, const char *name, struct stat *ret, int flags)
+{
+    if (disk_fails && strcmp(name, "entry") == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_newfstatat, directory, name, ret, flags);
+}
+
+/* Fails if an entry that cannot be looked at is taken for one that is not there, and its place for empty. */
+static void an_error_of_the_disk_takes_nothing_away(void **state)
+{
+    (void)state;
+    struct error e = { 0 };
+    struct stash *s = NULL;
+    scratch_write("secret", "%s/merged/project/.auth-secret", box.scratch);
+    park(NULL, 1);
+    disk_fails = true;
+    int r = stash_open(home_dir, &s, &e);
+    disk_fails = false;
+    assert_int_equal(r, -EIO);
+    stash_close(open_stash(1));
+    mount_anew();
+    lay_back("", 0);
+    content_is("secret", "merged/project/.auth-secret");
+}
+
 #define stash_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -408,6 +439,7 @@ int main(void)
         stash_test(a_directory_that_is_there_gets_what_it_lacks),
         stash_test(plain_directories_keep_their_times_and_other_file_systems_get_copies),
         stash_test(what_a_crash_left_is_cleared_away),
+        stash_test(an_error_of_the_disk_takes_nothing_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
