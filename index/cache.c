@@ -154,7 +154,7 @@ static int look_up(struct cache *c, const struct locator *l, enum look look)
     int r = catalog_find(c->dir.reader, c->box, l, NULL);
     if (r == 0) {
         fd = openat(c->dir.fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        no_file = fd < 0;
+        no_file = fd < 0 && errno == ENOENT; /* not for want of descriptors */
         stale = no_file && cachedir_stale(&c->dir);
         if (fd >= 0 && look != LOOK_ONLY)
             full = remember_touch(c, l, look == LOOK_KEEP);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -142,6 +143,23 @@ static void a_forgotten_frame_is_gone_and_its_neighbours_are_not(void **state)
     assert_true(has_right_bytes(c, 1, 0));
     assert_true(has_right_bytes(c, 1, 2));
     assert_int_equal(cache_bytes(c), 2 * FRAME);
+}
+
+/* Fails if a frame is given up because its file cannot be opened just now. */
+static void without_descriptors_nothing_is_forgotten(void **state)
+{
+    struct rlimit before, none;
+    struct cache *c = open_cache(0);
+    assert_int_equal(put(c, 1, 0, 1, false), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){ 3, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool there = has(c, 1, 0), read = has_right_bytes(c, 1, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_false(there);
+    assert_false(read);
+    assert_true(has_right_bytes(c, 1, 0));
+    cache_close(c);
 }
 
 static void frames_outside_of_the_bytes_are_refused(void **state)
@@ -441,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_put_is_read_also_after_opening_again),
         TEST(a_forgotten_frame_is_gone_and_its_neighbours_are_not),
+        TEST(without_descriptors_nothing_is_forgotten),
         TEST(frames_outside_of_the_bytes_are_refused),
         TEST(the_least_recently_used_goes_when_the_limit_is_passed),
         TEST(kept_frames_stay_until_the_mark_is_taken_back),
