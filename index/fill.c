@@ -204,7 +204,6 @@ static bool leave_out(struct fill *f, const char *name, const struct entry *n, s
     if (!f->config->lost || !e || e->kind != ERROR_DAMAGED || (n->type != ENTRY_FILE && n->type != ENTRY_LINK))
         return false;
     unlinkat(f->directory, name, 0);
-    f->stats.files--;
     f->config->lost(f->config->arg, buf_string(&f->path), e);
     *e = (struct error){ 0 };
     return true;
@@ -214,7 +213,7 @@ static int put_entry(void *arg, uint64_t position, struct bytes key, const struc
 {
     struct fill *f = arg;
     const char *name;
-    uint64_t bytes = f->stats.bytes;
+    struct fill_stats before = f->stats;
     int r = key_to_path(key, &f->path);
     if (r < 0)
         return error_set(e, ERROR_DAMAGED, r, "a key of the tree");
@@ -224,7 +223,7 @@ static int put_entry(void *arg, uint64_t position, struct bytes key, const struc
     if (r == 0)
         r = put(f, name, n, e);
     if (r < 0 && leave_out(f, name, n, e)) {
-        f->stats.bytes = bytes;
+        f->stats = before;
         r = 0;
     }
     if (r == 0)

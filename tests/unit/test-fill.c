@@ -313,6 +313,43 @@ static void damaged_content_names_the_file(void **state)
     tree_close(tree);
 }
 
+static void note_lost(void *arg, const char *path, const struct error *why)
+{
+    buf_printf(arg, "%s: %s\n", path, why->text);
+}
+
+/* What is left out counts for nothing, however far it came. */
+static void what_is_lost_is_told_and_not_counted(void **state)
+{
+    (void)state;
+    static const struct twin_file files[] = { { "home/gone", .content = "gone" },
+                                              { "project/a", .content = "fine" },
+                                              { "project/b", .content = "gone" },
+                                              { "project/c", ENTRY_LINK, .target = "home/nothing" } };
+    struct error e = { 0 };
+    struct fill_stats stats = { 0 };
+    _cleanup_(buf_release) struct buf lost = { 0 };
+    _cleanup_close_ int to = scratch_open("%s/project", root);
+    struct tree_root r = twin_tree(twin, files, COUNT(files));
+    struct tree *tree = twin_open(twin, &r);
+    struct entry n = { 0 };
+    _cleanup_(buf_release) struct buf key = { 0 };
+    key_from_path((struct bytes){ (const uint8_t *)"project/b", 9 }, &key);
+    assert_int_equal(tree_find(tree, buf_bytes(&key), NULL, &n, &e), 0);
+    twin_remove(twin, &n.extents[0].frame);
+    entry_release(&n);
+    struct fill_config c = {
+        .tree = tree, .source = twin_source(twin), .from = "project", .to = to, .lost = note_lost, .arg = &lost
+    };
+    if (fill_run(&c, &stats, &e) < 0)
+        fail_msg("%s", e.text);
+    assert_non_null(strstr(buf_string(&lost), "project/b: "));
+    assert_non_null(strstr(buf_string(&lost), "project/c: a link's first name home/nothing is no inode"));
+    assert_int_equal(stats.files, 1);
+    assert_int_equal(stats.bytes, 4);
+    tree_close(tree);
+}
+
 /* --- prefetch */
 
 struct watcher {
@@ -394,6 +431,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_depth_is_reached, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_check_that_says_no_ends_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damaged_content_names_the_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_lost_is_told_and_not_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prefetch_stays_a_few_batches_ahead_within_one_file_too, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
