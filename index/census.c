@@ -5,6 +5,8 @@
 
 #include <uthash.h>
 
+#define NEAR 8 /* numbers behind the one that is taken */
+
 struct inode_id {
     uint64_t device, inode;
 };
@@ -94,10 +96,14 @@ bool census_take(struct census *t, uint32_t number)
     return true;
 }
 
+/*
+ * A file system gives the numbers of removed files again, so new files lie in the same long runs as a base's: beyond
+ * the next few anywhere else is tried, in an order in which every number comes once (a generator of full period).
+ */
 uint32_t census_number(struct census *t, uint64_t st_ino)
 {
     uint32_t number = (uint32_t)st_ino;
-    while (!census_take(t, number))
-        number++;
+    for (unsigned tries = 0; !census_take(t, number); tries++)
+        number = tries < NEAR ? number + 1 : number * 1664525u + 1013904223u;
     return number;
 }
