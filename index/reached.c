@@ -6,11 +6,14 @@
 
 #include <uthash.h>
 
+#define FOOTER_EXTENT 34 /* what an extent takes in its pack's footer: an identity and a length (FORMAT.md, "Packs") */
+
 struct known_pack {
     UT_hash_handle hh;
     struct reached_pack pack;
     uint32_t last_offset; /* of the frame counted last */
-    bool counted;
+    uint32_t last_within; /* of the extent of that frame counted last */
+    bool counted, extent_counted;
 };
 
 struct reached {
@@ -50,7 +53,7 @@ static struct known_pack *find(const struct reached *r, const struct pack_name *
     return k;
 }
 
-static void add(struct reached *r, const struct locator *l, bool metadata)
+static struct known_pack *add(struct reached *r, const struct locator *l, bool metadata)
 {
     struct known_pack *k = find(r, &l->pack);
     if (!k) {
@@ -61,10 +64,23 @@ static void add(struct reached *r, const struct locator *l, bool metadata)
     r->last = k;
     k->pack.metadata |= metadata;
     if (k->counted && k->last_offset == l->offset)
-        return;
+        return k;
     k->counted = true;
+    k->extent_counted = false;
     k->last_offset = l->offset;
     k->pack.live += l->sealed;
+    return k;
+}
+
+/* Of small files the footer is most of the pack: without it one that is all in use would look dead. */
+static void add_extent(struct reached *r, const struct extent *x)
+{
+    struct known_pack *k = add(r, &x->frame, false);
+    if (k->extent_counted && k->last_within == x->within)
+        return;
+    k->extent_counted = true;
+    k->last_within = x->within;
+    k->pack.live += FOOTER_EXTENT;
 }
 
 static int add_list(struct reached *r, const struct locator *l, struct error *e)
@@ -77,7 +93,7 @@ static int add_list(struct reached *r, const struct locator *l, struct error *e)
     if (res == 0)
         res = extents_decode((struct bytes){ f->data, f->len }, &extents, &count, e);
     for (size_t i = 0; res == 0 && i < count; i++)
-        add(r, &extents[i].frame, false);
+        add_extent(r, &extents[i]);
     free(extents);
     frame_drop(f);
     return res;
@@ -89,7 +105,7 @@ static int add_entry(void *arg, uint64_t position, struct bytes key, const struc
     (void)key;
     struct reached *r = arg;
     for (size_t i = 0; i < n->extent_count; i++)
-        add(r, &n->extents[i].frame, false);
+        add_extent(r, &n->extents[i]);
     for (size_t i = 0; i < n->list_count; i++) {
         int res = add_list(r, &n->list[i], e);
         if (res < 0)

@@ -5,8 +5,9 @@
  * reached - the packs that a snapshot refers to: pages, extents, extent lists, links and access list.
  *
  * For forks (is everything still there?), for prune (what must stay) and for parks (which packs are mostly dead). A set
- * may be filled from several snapshots. Live bytes are counted a frame once while it is referred to in a row, so frames
- * that entries far apart share count again: an upper bound. Memory is a record a pack. One thread.
+ * may be filled from several snapshots. Live bytes are counted a frame, and its extents in the pack's footer, once while
+ * it is referred to in a row, so what entries far apart share counts again: an upper bound. Memory is a record a pack.
+ * One thread.
  */
 
 #include "index/snapshot.h"
@@ -14,7 +15,7 @@
 
 struct reached_pack {
     struct pack_name name;
-    uint64_t live; /* sealed bytes of its frames in use */
+    uint64_t live; /* bytes in use: sealed frames, and what the footer has of their extents */
     bool metadata; /* holds pages, lists, links */
 };
 

@@ -60,3 +60,10 @@ on a ag-box up demo
 expect_same_tree "$project" "$WORK/model"
 on a ag-box park demo
 [ "$(newest)" = "$root" ] || fail "tidied a second time"
+
+# Small files have more in a pack's footer than they have content: such a pack is not dead.
+tiny="$WORK/tiny"; mkdir "$tiny"
+for i in $(seq 3000); do echo "$i" >"$tiny/$i"; done
+on a ag-box track tiny "$tiny"
+on a ag-box park tiny --json >"$WORK/park"
+[ "$(jq .changed "$WORK/park")" = false ] || fail "a pack of small files was taken for a dead one"
