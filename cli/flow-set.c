@@ -3,6 +3,7 @@
 
 #include "cli/mounts.h"
 #include "cli/project.h"
+#include "cli/stashing.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
 
@@ -141,6 +142,8 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
         r = refuse_bad(s, assignments, count, e);
     if (r == 0)
         r = refuse_pin(s, head.pin, assignments, count, e);
+    if (r == 0 && memcmp(s->record.incarnation, head.incarnation, sizeof(head.incarnation)) != 0)
+        r = stashing_leave(s, e);
     if (r == 0)
         memcpy(s->record.incarnation, head.incarnation, sizeof(head.incarnation));
     if (r == 0)

@@ -5,6 +5,7 @@
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "cli/project.h"
+#include "cli/stashing.h"
 #include "index/base/crash.h"
 #include "index/base/mem.h"
 #include "index/base/remove.h"
@@ -46,6 +47,8 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
 
     struct box_record *b = &s->record;
     r = remove_tree(s->box_dir, "home", e); /* of an earlier box: a command that was killed may have left it */
+    if (r == 0)
+        r = stashing_leave(s, e);
     if (r == 0)
         r = flow_aside_retire(s, e);
     if (r == 0)

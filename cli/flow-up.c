@@ -4,6 +4,7 @@
 #include "cli/mounts.h"
 #include "cli/place.h"
 #include "cli/project.h"
+#include "cli/stashing.h"
 #include "cli/tools.h"
 #include "fusefs/joins.h"
 #include "fusefs/overlay.h"
@@ -100,6 +101,9 @@ static int acquire(struct going_up *u, struct error *e)
         ui_warn(s->ui, "%s was held by %s: its unsent work will become a fork", s->name, u->head.node);
     }
 
+    r = memcmp(s->record.incarnation, u->head.incarnation, sizeof(u->head.incarnation)) ? stashing_leave(s, e) : 0;
+    if (r < 0)
+        return r;
     if (s->record.path && strcmp(s->record.path, u->head.path) != 0)
         mounts_leave_point(s->record.path);
     free(s->record.path);

@@ -126,6 +126,22 @@ int stashing_take(struct stack *s, const struct stash_list *left_out, struct err
     return r < 0 ? error_prefix(e, "put away what is excluded from %s", s->name) : 0;
 }
 
+int stashing_leave(struct stack *s, struct error *e)
+{
+    _cleanup_(stash_closep) struct stash *stash = NULL;
+    int r = stash_open(s->box_dir, &stash, e);
+    if (r < 0 || stash_count(stash) == 0)
+        return r;
+    char hex[2 * sizeof(s->record.incarnation) + 1];
+    text_hex(hex, s->record.incarnation, sizeof(s->record.incarnation));
+    _cleanup_free_ char *beside = mem_printf("stash-%s", hex);
+    if (renameat(s->box_dir, "stash", s->box_dir, beside) < 0 || fsync(s->box_dir) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "put the stash of an earlier box %s aside", s->name);
+    ui_warn(s->ui, "what was excluded from an earlier box %s stays in %s/box/%s/%s", s->name, s->config->state_dir,
+            s->name, beside);
+    return 0;
+}
+
 static int stays(void *arg, const char *path, const char *where, struct error *e)
 {
     (void)e;

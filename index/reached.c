@@ -6,7 +6,7 @@
 
 #include <uthash.h>
 
-#define FOOTER_EXTENT 34 /* what an extent takes in its pack's footer: an identity and a length (FORMAT.md, "Packs") */
+#define FOOTER_EXTENT 34 /* of an extent, in its pack's footer: identity and length */
 
 struct known_pack {
     UT_hash_handle hh;

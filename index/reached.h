@@ -5,9 +5,9 @@
  * reached - the packs that a snapshot refers to: pages, extents, extent lists, links and access list.
  *
  * For forks (is everything still there?), for prune (what must stay) and for parks (which packs are mostly dead). A set
- * may be filled from several snapshots. Live bytes are counted a frame, and its extents in the pack's footer, once while
- * it is referred to in a row, so what entries far apart share counts again: an upper bound. Memory is a record a pack.
- * One thread.
+ * may be filled from several snapshots. Live bytes are those of a frame, and of its extents in the pack's footer,
+ * counted once while it is referred to in a row; what entries far apart share counts again: an upper bound. Memory is a
+ * record a pack. One thread.
  */
 
 #include "index/snapshot.h"
