@@ -135,18 +135,22 @@ print(next(s["id"] for s in json.load(sys.stdin)["snapshots"] if s["newest"]))')
 snap="box/demo/snap/$root"
 other_snap=$(one_of snap 1); [ "$other_snap" != "$snap" ] || other_snap=$(one_of snap 2)
 on c ag-box debug dump "$snap" >"$WORK/snap.json"
-on c ag-box debug dump "box/demo/pack/$(python3 -c 'import json, sys
-print(json.load(open(sys.argv[1]))["root"]["pack"])' "$WORK/snap.json")" >"$WORK/root.json"
-# A page that the snapshot object does not carry itself, and the pack of some file's content.
-pages=box/demo/pack/$(python3 -c 'import json, sys
-snap, pack = (json.load(open(path)) for path in sys.argv[1:])
-root = next(f for f in pack["frames"] if f["offset"] == snap["root"]["offset"])
-carried = {(p["pack"], p["offset"]) for p in snap["inline_pages"]}
-print(next(i["pack"] for i in root["items"] if (i["pack"], i["offset"]) not in carried))' "$WORK/snap.json" "$WORK/root.json")
+# A page of its tree that the snapshot object does not carry itself, and the pack of some file's content.
+(cd "$objects/box/demo/pack" && find . -type f -printf '%P\n') | while read -r pack; do
+    on c ag-box debug dump "box/demo/pack/$pack" | jq -c --arg pack "$pack" '{pack: $pack, frames}'
+done >"$WORK/packs.json"
+read -r pages data < <(python3 -c 'import json, sys
+snap = json.load(open(sys.argv[1]))
+frames = {(p["pack"], f["offset"]): f for p in map(json.loads, open(sys.argv[2])) for f in p["frames"]}
+root = (snap["root"]["pack"], snap["root"]["offset"])
+carried = {root, *((p["pack"], p["offset"]) for p in snap["inline_pages"])}
+level = [root]
+while carried.issuperset(level):
+    level = [(i["pack"], i["offset"]) for at in level for i in frames[at]["items"]]
+content = next(x for f in frames.values() for i in f.get("items", []) for x in i.get("extents", []))
+print(*("box/demo/pack/" + pack for pack in (next(at[0] for at in level if at not in carried), content["pack"])))
+' "$WORK/snap.json" "$WORK/packs.json")
 other_pack=$(one_of pack 1); [ "$other_pack" != "$pages" ] || other_pack=$(one_of pack 2)
-on c ag-box debug dump "$pages" >"$WORK/dump"
-data=box/demo/pack/$(python3 -c 'import json, sys
-print(next(x["pack"] for f in json.load(open(sys.argv[1]))["frames"] for i in f.get("items", []) for x in i.get("extents", [])))' "$WORK/dump")
 condemned=$(one_of condemned)
 fork=$(one_of fork)
 
@@ -161,7 +165,7 @@ damaged() { # damaged OBJECT DONOR WHAT-THE-MESSAGE-NAMES NODE COMMAND...
         empty) : >"$object" ;;
         flipped) python3 -c 'import sys
 data = bytearray(open(sys.argv[1], "rb").read())
-for at in range(40, len(data), 997): data[at] ^= 1 # every frame is hit
+for at in range(40, len(data), 29): data[at] ^= 1 # every frame is hit: its nonce and tag alone are 40 bytes
 open(sys.argv[2], "wb").write(data)' "$WORK/kept" "$object" ;;
         swapped) cat "$donor" >"$object" ;;
         esac
