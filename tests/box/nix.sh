@@ -248,7 +248,8 @@ cat >"$WORK/registry.json" <<END
 { "version": 2, "flakes": [ { "from": { "type": "indirect", "id": "nixpkgs", "ref": "$branch" },
                               "to": { "type": "path", "path": "$WORK/nixpkgs" } } ] }
 END
-on a sh -c "echo 'flake-registry = $WORK/registry.json' >>/etc/nix/nix.conf"
+# Newer ones take this setting only where flakes are enabled, too.
+on a sh -c "printf '%s\n' 'experimental-features = nix-command flakes' 'flake-registry = $WORK/registry.json' >>/etc/nix/nix.conf"
 for name in a b; do on "$name" cp "$TESTS/../contrib/base-flake/flake.nix" /etc/base-flake/; done
 on a ag-box up demo
 expect_exit 0 on a ag-box exec demo -- sh -c "cd ${made_of_one%/*}/*-ag-box-tools/bin && ls $(echo $names)"
