@@ -80,8 +80,9 @@ static int reap(struct init *n, int64_t now)
 static void take_signals(struct init *n, int64_t now)
 {
     struct signalfd_siginfo s;
+    /* From a process that has no number here: the host's. Of what kill(2) has not sent the sender says that itself. */
     while (read(n->signals, &s, sizeof(s)) == sizeof(s))
-        if (s.ssi_signo == SIGTERM && s.ssi_pid == 0) /* from a process that has no number here: the host's */
+        if (s.ssi_signo == SIGTERM && s.ssi_code == SI_USER && s.ssi_pid == 0)
             end(n, now);
 }
 
