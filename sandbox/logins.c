@@ -10,12 +10,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LOCK_MS 2000
+#define LOCK_LOOK_MS 20
 
 /* One side's copy of a login. */
 struct side {
@@ -74,6 +78,18 @@ static int open_followed(const char *user_home, const char *path, int flags)
     return fd < 0 ? -errno : fd;
 }
 
+/* Others hold it for a moment. Not for ever: where a user's link leads to what boxes are shown, any of them can lock
+ * it. */
+static int lock(int directory)
+{
+    for (int waited = 0; flock(directory, LOCK_EX | LOCK_NB) < 0; waited += LOCK_LOOK_MS) {
+        if (errno != EWOULDBLOCK || waited >= LOCK_MS)
+            return -errno;
+        poll(NULL, 0, LOCK_LOOK_MS);
+    }
+    return 0;
+}
+
 /* The file that the name leads to: a link of the user's stays one. */
 static int open_host(const char *user_home, const char *path, char **ret_real, struct side *s, struct error *e)
 {
@@ -84,8 +100,9 @@ static int open_host(const char *user_home, const char *path, char **ret_real, s
     char *slash = strrchr(real, '/');
     *slash = '\0';
     s->directory = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->directory < 0 || flock(s->directory, LOCK_EX) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "lock %s", real);
+    int r = s->directory < 0 ? -errno : lock(s->directory);
+    if (r < 0)
+        return error_set(e, ERROR_FAILED, r, "lock %s", real);
     s->name = slash + 1;
     *ret_real = mem_steal(real);
     int fd = openat(s->directory, s->name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);

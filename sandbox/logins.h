@@ -7,7 +7,8 @@
  * The box owns its HOME, and may run meanwhile: nothing there is followed, what is no plain file is left alone (rule
  * T5), and a copy that was changed since it was looked at is not replaced. On the host links are followed, as its user
  * has made them. A file is replaced whole, and keeps its mode and owner; a new one has mode 0600. Under a lock of the
- * host's directory, so that of two boxes that refreshed a login each is compared with the newest.
+ * host's directory, so that of two boxes that refreshed a login each is compared with the newest; whoever keeps that
+ * for longer than two seconds has the login stay as it is.
  */
 
 #include <stdbool.h>

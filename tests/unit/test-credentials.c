@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -254,6 +255,24 @@ static void nothing_in_the_box_is_followed(void **state)
     place_remove(&p);
 }
 
+/* Fails if whoever may open the host's directory, a box perhaps, can hold up every keeper. */
+static void a_lock_that_stays_holds_nobody_up(void **state)
+{
+    (void)state;
+    struct place p;
+    place_make(&p);
+    int other = scratch_open("%s/user/.grok", p.scratch);
+    assert_int_equal(flock(other, LOCK_EX), 0);
+    alarm(60);
+    logins_reconcile(p.user, p.home, -1);
+    alarm(0);
+    assert_false(holds(&p, "home/.grok/auth.json", "key"));
+    close(other);
+    logins_reconcile(p.user, p.home, -1);
+    assert_true(holds(&p, "home/.grok/auth.json", "key"));
+    place_remove(&p);
+}
+
 static void changes_are_told(void **state)
 {
     (void)state;
@@ -280,9 +299,13 @@ static void changes_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_later_expiry_wins),          cmocka_unit_test(only_the_login_is_taken_over),
-        cmocka_unit_test(one_that_is_too_long_stays),     cmocka_unit_test(a_login_goes_to_and_fro),
-        cmocka_unit_test(nothing_in_the_box_is_followed), cmocka_unit_test(changes_are_told),
+        cmocka_unit_test(the_later_expiry_wins),
+        cmocka_unit_test(only_the_login_is_taken_over),
+        cmocka_unit_test(one_that_is_too_long_stays),
+        cmocka_unit_test(a_login_goes_to_and_fro),
+        cmocka_unit_test(nothing_in_the_box_is_followed),
+        cmocka_unit_test(changes_are_told),
+        cmocka_unit_test(a_lock_that_stays_holds_nobody_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
