@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +19,6 @@
 
 #define PREFIX "ag-box-"
 #define LOOK_MS 2
-#define DEPTH_MAX 64
 
 void group_release(struct group *g)
 {
@@ -86,29 +86,28 @@ static char *name_prefix(const char *name, pid_t keeper)
     return mem_printf(PREFIX "%s.%llu.", name, stat(link, &st) == 0 ? (unsigned long long)st.st_ino : 0);
 }
 
-/* The box can make groups below its own: in a user namespace it mounts the hierarchy. */
-static void remove_below(int in, int depth)
+/* The box can make groups below its own: in a user namespace it mounts the hierarchy. what is called for each group and
+ * the one at the top, when: FTS_D, before those below it, or FTS_DP, after them. fts(3) goes there itself, at any
+ * depth: what is the group's name from where we are then. */
+static void each_group(const char *path, int when, void (*what)(const char *name))
 {
-    int fd = depth > DEPTH_MAX ? -1 : openat(in, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    for (struct dirent *n; d && (n = readdir(d));) {
-        if (n->d_type != DT_DIR || strcmp(n->d_name, ".") == 0 || strcmp(n->d_name, "..") == 0)
-            continue;
-        _cleanup_close_ int child = openat(in, n->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (child >= 0)
-            remove_below(child, depth + 1);
-        unlinkat(in, n->d_name, AT_REMOVEDIR); /* fails while anything is in it */
-    }
-    if (d)
-        closedir(d);
+    char *const tops[] = { (char *)(uintptr_t)path, NULL };
+    FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_XDEV, NULL);
+    for (FTSENT *at; walk && (at = fts_read(walk));)
+        if (at->fts_info == when)
+            what(at->fts_accpath);
+    if (walk)
+        fts_close(walk);
+}
+
+static void remove_one(const char *name)
+{
+    rmdir(name); /* fails while anything is in it */
 }
 
 static void remove_group(const char *path)
 {
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        remove_below(fd, 0);
-    rmdir(path);
+    each_group(path, FTS_DP, remove_one);
 }
 
 static void sweep(const char *parent, const char *prefix)
@@ -201,12 +200,17 @@ static bool set_frozen(const struct group *g, bool frozen)
                  : write_word(g->v1, "freezer.state", frozen ? "FROZEN" : "THAWED");
 }
 
+static void thaw_v1(const char *name)
+{
+    write_word(name, "freezer.state", "THAWED");
+}
+
 void group_wake(const struct group *g)
 {
     if (g->v2)
         write_word(g->v2, "cgroup.freeze", "0");
     if (g->v1)
-        write_word(g->v1, "freezer.state", "THAWED");
+        each_group(g->v1, FTS_D, thaw_v1);
 }
 
 static bool is_frozen(const struct group *g)
@@ -244,17 +248,19 @@ static int start_guard(const struct group *g, unsigned limit_ms, int *ret, struc
         return error_set(e, ERROR_FAILED, -errno, "socketpair");
     pid_t pid = fork();
     if (pid == 0) {
-        if (fork() == 0)
+        pid_t own = fork();
+        if (own == 0)
             guard(g, fds[1], fds[0], limit_ms);
-        _exit(0);
+        _exit(own < 0);
     }
+    int status = -1, number = pid < 0 ? errno : EAGAIN;
     close(fds[1]);
-    if (pid < 0) {
-        close(fds[0]);
-        return error_set(e, ERROR_FAILED, -errno, "fork");
-    }
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    if (status != 0) { /* nobody would thaw what is frozen now */
+        close(fds[0]);
+        return error_set(e, ERROR_FAILED, -number, "fork");
+    }
     *ret = fds[0];
     return 0;
 }

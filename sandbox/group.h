@@ -21,7 +21,9 @@ struct group {
 /* Makes the keeper's, as far as that can be done, and takes away those of keepers that were killed. */
 void group_make(const char *name, struct group *ret);
 void group_enter(const struct group *g);  /* the calling process, which may have been forked: no memory is allocated */
-void group_wake(const struct group *g);   /* whoever has frozen it: in a user namespace a box can freeze itself */
+/* Whoever has frozen it: in a user namespace a box can freeze itself, and v1's groups that it has made below its own,
+ * in which nothing dies of KILL until then. */
+void group_wake(const struct group *g);
 void group_remove(struct group *g);       /* it must be empty; frees */
 
 /* Of a box that runs. -ENOENT ERROR_FAILED: it has none. */

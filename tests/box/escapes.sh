@@ -236,11 +236,15 @@ box_without ""
 inside unshare --user --map-root-user --mount --cgroup sh -c 'mount -t cgroup2 none /tmp && mkdir -p /tmp/one/two' ||
     echo "no control groups can be made in here"
 
-# A box that has frozen itself ends all the same. (v1's frozen processes would outlive even the test.)
+# A box that has frozen itself ends all the same, and what it has frozen in groups of its own, too. (v1's frozen
+# processes would outlive even the test.)
 groups="ag-box-demo.$(stat -Lc %i /proc/self/ns/pid)"
-_at_exit+=('for state in /sys/fs/cgroup/freezer/"$groups".*/freezer.state; do [ ! -e "$state" ] || echo THAWED >"$state"; done')
-inside sh -c 'sleep 600.125 & unshare --user --map-root-user --mount --cgroup sh -c "
-    mount -t cgroup -o freezer none /tmp && echo FROZEN >/tmp/freezer.state ||
+_at_exit+=('for group in /sys/fs/cgroup/freezer/"$groups".*; do
+    find "$group" -name freezer.state -exec sh -c "echo THAWED >{}" \; 2>/dev/null; done')
+inside sh -c 'sleep 600.125 & sleep 600.25 & below=$!
+    unshare --user --map-root-user --mount --cgroup sh -c "
+    mount -t cgroup -o freezer none /tmp && mkdir -p /tmp/one/two && echo $below >/tmp/one/two/cgroup.procs &&
+        echo FROZEN >/tmp/one/two/freezer.state && echo FROZEN >/tmp/freezer.state ||
     mount -t cgroup2 none /tmp && echo 1 >/tmp/cgroup.freeze"' &
 frozen=$!
 until grep -qs FROZEN /sys/fs/cgroup/freezer/"$groups".*/freezer.state ||
@@ -249,7 +253,7 @@ until grep -qs FROZEN /sys/fs/cgroup/freezer/"$groups".*/freezer.state ||
 done
 on a ag-box park demo
 wait $frozen || true
-! pgrep -xf "sleep 600.125" || fail "a frozen box has survived its park"
+! pgrep -xf "sleep 600[.](125|25)" || fail "a frozen box has survived its park"
 left=$(find /sys/fs/cgroup -type d -name "$groups.*")
 [ -z "$left" ] || fail "left: $left"
 on a ag-box park other

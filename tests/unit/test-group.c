@@ -5,18 +5,34 @@
 #include "index/base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
 #define LOOK_MS 60
+
+/* Whose children cannot fork; 0: all can. */
+static pid_t last_to_fork;
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+
+pid_t __wrap_fork(void)
+{
+    if (last_to_fork == 0 || last_to_fork == getpid())
+        return __real_fork();
+    errno = EAGAIN;
+    return -1;
+}
 
 struct runner {
     struct group group; /* of one hierarchy alone */
@@ -130,6 +146,56 @@ static void v1_is_thawed_by_its_freezers_death(void **state)
     thawed_by_death(false);
 }
 
+/* Where no process can be made to thaw it (a fork bomb): else it would stay so. */
+static void nothing_is_frozen_that_nobody_would_thaw(void **state)
+{
+    struct runner r;
+    struct error e = { 0 };
+    int guard = -1;
+    if (!runner_start(&r, true) && !runner_start(&r, false))
+        skip();
+    last_to_fork = getpid();
+    int frozen = group_freeze(&r.group, 5000, 60000, &guard, &e);
+    last_to_fork = 0;
+    bool goes_on = runs_again_within(&r, 1000);
+    group_wake(&r.group);
+    runner_end(&r);
+    assert_int_equal(frozen, -EAGAIN);
+    assert_true(goes_on);
+}
+
+static void put(const char *directory, const char *file, const char *word)
+{
+    char path[600];
+    snprintf(path, sizeof(path), "%s/%s", directory, file);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, word, strlen(word)), strlen(word));
+    close(fd);
+}
+
+/* Nothing dies in there before that. */
+static void what_a_box_has_frozen_below_is_woken(void **state)
+{
+    struct runner r;
+    if (!runner_start(&r, false))
+        skip();
+    _cleanup_free_ char *one = mem_printf("%s/one", r.group.v1), *two = mem_printf("%s/two", one);
+    char pid[16];
+    snprintf(pid, sizeof(pid), "%d", (int)r.pid);
+    assert_int_equal(mkdir(one, 0755), 0);
+    assert_int_equal(mkdir(two, 0755), 0);
+    put(two, "cgroup.procs", pid);
+    put(two, "freezer.state", "FROZEN");
+    assert_false(runs(&r));
+    group_wake(&r.group);
+    bool woken = runs_again_within(&r, 2000);
+    put(two, "freezer.state", "THAWED");
+    runner_end(&r);
+    assert_true(woken);
+    assert_int_equal(access(one, F_OK), -1);
+}
+
 static void a_box_without_a_group_says_so(void **state)
 {
     struct group g;
@@ -144,6 +210,8 @@ int main(void)
         cmocka_unit_test(v1_is_frozen_and_thawed),
         cmocka_unit_test(v2_is_thawed_by_its_freezers_death),
         cmocka_unit_test(v1_is_thawed_by_its_freezers_death),
+        cmocka_unit_test(nothing_is_frozen_that_nobody_would_thaw),
+        cmocka_unit_test(what_a_box_has_frozen_below_is_woken),
         cmocka_unit_test(a_box_without_a_group_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
