@@ -30,7 +30,8 @@ static int ask_password(char to[PASSWORD_MAX], struct error *e)
     return r;
 }
 
-/* From BOX_NEW_PASSWORD or the first line of stdin; never from the command line, where everyone can read it. */
+/* From BOX_NEW_PASSWORD or the first line of stdin; never from the command line, where everyone can read it. One that
+ * is too long is none: cut, it would be a key that nobody knows. */
 static int new_password(char to[PASSWORD_MAX], struct error *e)
 {
     const char *value = getenv("BOX_NEW_PASSWORD");
@@ -45,6 +46,9 @@ static int new_password(char to[PASSWORD_MAX], struct error *e)
             to[0] = '\0';
         to[strcspn(to, "\n")] = '\0';
     }
+    if (strlen(to) == PASSWORD_MAX - 1)
+        return error_say(e, ERROR_USAGE, -E2BIG, "the new password is longer than %d bytes: nothing is changed",
+                         PASSWORD_MAX - 2);
     if (to[0])
         return 0;
     error_say(e, ERROR_USAGE, -EINVAL, "no new password");

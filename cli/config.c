@@ -23,12 +23,12 @@ struct setting {
     size_t offset;
 };
 
-/* interface.md, "Environment and files". RESTIC_PASSWORD stands before BOX_PASSWORD, which wins. */
+/* interface.md, "Environment and files". */
 static const struct setting settings[] = {
     { "BOX_NODE", VALUE_NAME, offsetof(struct config, node) },
     { "BOX_STORE", VALUE_STORE, offsetof(struct config, store) },
-    { "RESTIC_PASSWORD", VALUE_TEXT, offsetof(struct config, password) },
     { "BOX_PASSWORD", VALUE_TEXT, offsetof(struct config, password) },
+    { "RESTIC_PASSWORD", VALUE_TEXT, offsetof(struct config, restic_password) },
     { "BOX_S3_ENDPOINT", VALUE_TEXT, offsetof(struct config, endpoint) },
     { "BOX_S3_INSECURE", VALUE_SWITCH, offsetof(struct config, insecure) },
     { "BOX_S3_REGION", VALUE_TEXT, offsetof(struct config, region) },
@@ -259,6 +259,8 @@ static int complete(struct config *c, struct error *e)
     }
     if (!c->store && c->bucket)
         c->store = mem_printf("s3://%s", c->bucket);
+    if (!c->password)
+        c->password = mem_steal(c->restic_password);
     return 0;
 }
 
@@ -301,7 +303,7 @@ void config_free(struct config *c)
                       c->endpoint,   c->region,    c->access_key, c->bucket, c->globals_role };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);
-    char *secrets[] = { c->password, c->secret_key };
+    char *secrets[] = { c->password, c->restic_password, c->secret_key };
     for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
         if (secrets[i])
             explicit_bzero(secrets[i], strlen(secrets[i]));

@@ -21,7 +21,8 @@ struct config {
     bool default_dirs; /* all three are the built-in ones */
     char *node;        /* BOX_NODE, or the host name */
     char *store;       /* BOX_STORE, or s3://$BOX_BUCKET; NULL: not configured */
-    char *password;    /* BOX_PASSWORD or RESTIC_PASSWORD; NULL */
+    char *password;    /* BOX_PASSWORD, else RESTIC_PASSWORD; NULL */
+    char *restic_password;
     char *endpoint, *region, *access_key, *secret_key, *bucket, *globals_role;
     uint64_t memory_max, cache_max; /* bytes; 0: default (cache: 20 GiB) */
     bool insecure; /* plain http to an endpoint elsewhere */

@@ -11,6 +11,28 @@ on a python3 "$TESTS/passwords.py"
 [ "$(slots)" = $'init\ntyped' ]
 BOX_PASSWORD="my secret" on a ag-box key list
 
+# A password that is too long is refused, not cut: nobody could type the key that it made.
+for long in "$(printf 'x%.0s' {1..1023})" "$(printf 'x%.0s' {1..2000})"; do
+    BOX_NEW_PASSWORD=$long expect_exit 2 on a ag-box key passwd
+    expect_error "longer than 1022 bytes"
+    expect_exit 2 on a ag-box key add <<<"$long"
+    expect_error "longer than 1022 bytes"
+done
+long=$(printf 'x%.0s' {1..1022})
+BOX_NEW_PASSWORD=$long on a ag-box key add --label long
+BOX_PASSWORD=$long on a ag-box key list
+on a ag-box key remove "$(on a ag-box key list --json | jq -r '.slots[] | select(.label == "long").id')"
+
+# BOX_PASSWORD wins, wherever RESTIC_PASSWORD is said.
+cp -p "$WORK/node/a/config/env" "$WORK/env"
+RESTIC_PASSWORD="another repository's" on a ag-box key list
+echo 'RESTIC_PASSWORD="another repository'"'"'s"' >>"$WORK/node/a/config/env"
+on a ag-box key list
+sed -i 's/^BOX_PASSWORD=/# &/; s/^RESTIC_PASSWORD=.*/RESTIC_PASSWORD=correct horse/' "$WORK/node/a/config/env"
+on a ag-box key list
+RESTIC_PASSWORD=wrong expect_exit 9 on a ag-box key list
+cat "$WORK/env" >"$WORK/node/a/config/env"
+
 own=$(on a ag-box key list --json | jq -r '.slots[0].id')
 expect_exit 2 on a ag-box key remove "$own"
 expect_error "is the slot of the password that is configured here"
