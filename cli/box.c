@@ -91,10 +91,11 @@ void box_settings(struct stack *s, struct box_settings *ret)
 
 static int check_tree(struct stack *s, struct error *e)
 {
-    if (s->record.state == BOX_FULL_HELD)
+    const struct box_record *b = &s->record;
+    if (b->state == BOX_FULL_HELD || (b->state == BOX_FENCED && b->full && !b->aside))
         return 0;
     enum mounts_state mounted = MOUNTS_NONE;
-    int r = s->record.state == BOX_MOUNTED ? mounts_look(s, &mounted, e) : 0;
+    int r = !b->full && (b->state == BOX_MOUNTED || b->state == BOX_FENCED) ? mounts_look(s, &mounted, e) : 0;
     if (r < 0 || mounted == MOUNTS_SHOWN)
         return r;
     bool none = !s->journal || s->record.state == BOX_NONE || s->record.state == BOX_PARKED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/flow.h"
 
+#include "cli/box.h"
 #include "cli/mounts.h"
-
 #include "index/base/mem.h"
 #include "index/base/text.h"
 #include "index/reached.h"
@@ -294,14 +294,24 @@ static int make(struct stack *s, bool still, struct error *e)
     return r;
 }
 
+/* Work is never blocked (rule L5): the tree as it was, and the box. */
+static int go_on(struct stack *s, bool box_ran, struct error *e)
+{
+    int r = flow_let_go(s, e);
+    if (r == 0)
+        r = stack_save_record(s, e);
+    return r == 0 && box_ran ? box_start(s, e) : r;
+}
+
 int flow_fork(struct stack *s, bool still, struct error *e)
 {
     struct error why = { 0 };
     int r = ask_store(s, e);
     if (r == 0) {
+        bool box_ran = box_running(s) != 0;
         r = make(s, still, e);
-        if (r < 0 && still && flow_let_go(s, &why) == 0) /* work is never blocked (rule L5) */
-            stack_save_record(s, &why);
+        if (r < 0 && still)
+            go_on(s, box_ran, &why);
         if (why.text[0])
             ui_warn(s->ui, "%s", why.text);
     }

@@ -99,9 +99,19 @@ static int move_aside(struct stack *s, struct error *e)
     return flow_sync_parent(s->record.path, e);
 }
 
+/* P1: whoever writes and is not in the box would only be found once the box is stopped. */
+static int refuse_others(struct stack *s, struct error *e)
+{
+    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
+    const char *path = s->record.path;
+    return s->record.full ? refuse_writers(s, path, path, NULL, e) : refuse_writers(s, tree, NULL, NULL, e);
+}
+
 int flow_make_still(struct stack *s, struct error *e)
 {
-    int r = box_stop(s, NULL, e);
+    int r = box_running(s) ? refuse_others(s, e) : 0;
+    if (r == 0)
+        r = box_stop(s, NULL, e);
     if (r < 0)
         return r;
     return s->record.full ? move_aside(s, e) : freeze(s, e);
@@ -189,14 +199,6 @@ static int save_and_commit(struct stack *s, uint64_t ahead, struct stash_list *r
         tell(s, &saved);
     saved_release(&saved);
     return r;
-}
-
-/* P1: whoever writes and is not in the box would only be found once the box is stopped. */
-static int refuse_others(struct stack *s, struct error *e)
-{
-    _cleanup_free_ char *tree = place_in_run(s->config, s->name, "tree");
-    const char *path = s->record.path;
-    return s->record.full ? refuse_writers(s, path, path, NULL, e) : refuse_writers(s, tree, NULL, NULL, e);
 }
 
 /* P1: what fills packs is sent while the box runs, so that it is stopped for the rest only. */

@@ -28,9 +28,11 @@ static bool held_elsewhere(struct stack *s, struct head *head)
            strcmp(head->node, s->config->node) != 0;
 }
 
+/* Also work whose lease was lost: it goes on (rule L5). */
 static bool is_here(const struct stack *s)
 {
-    return s->journal && s->record.path && (s->record.state == BOX_MOUNTED || s->record.state == BOX_FULL_HELD);
+    enum box_state state = s->record.state;
+    return s->journal && s->record.path && (state == BOX_MOUNTED || state == BOX_FULL_HELD || state == BOX_FENCED);
 }
 
 static int check_here(struct stack *s, const char *command, struct error *e)
