@@ -8,19 +8,22 @@
 #include "index/random.h"
 #include "sync/check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 
 #define SHOWN 20
 #define READ_TIMEOUT_S 60
+#define PREFIX "check." /* of a directory in the state directory */
 
 /* What is read goes through a cache of its own, which begins empty: so that it is the store that is checked. */
 struct checking {
     struct cmd_context *context;
     struct stack stack;
     char directory[32];
+    int lock; /* of the directory */
     json_t *findings;
     size_t shown;
 };
@@ -53,23 +56,43 @@ static void on_found(void *arg, const struct check_finding *f)
                 f->path ? ", " : "", f->path ? buf_string(&path) : "");
 }
 
+/* What checks that were killed have left: nobody locks it. */
+static void sweep(struct stack *s)
+{
+    int fd = openat(s->state_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *n; d && (n = readdir(d));) {
+        if (strncmp(n->d_name, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        _cleanup_close_ int old = openat(fd, n->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) == 0)
+            remove_tree(fd, n->d_name, NULL);
+    }
+    if (d)
+        closedir(d);
+}
+
 static int open_source(struct checking *k, struct error *e)
 {
     struct stack *s = &k->stack;
-    memcpy(k->directory, "check.", 6);
-    random_hex(k->directory + 6, 8);
+    sweep(s);
+    memcpy(k->directory, PREFIX, strlen(PREFIX));
+    random_hex(k->directory + strlen(PREFIX), 8);
     _cleanup_free_ char *path = mem_printf("%s/%s", s->config->state_dir, k->directory);
     int r = cache_open(path, s->name, 0, &s->cache, e);
+    k->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (k->lock >= 0)
+        flock(k->lock, LOCK_EX | LOCK_NB); /* a cache that is taken away begins again, empty */
     struct fetch_config c = { .store = s->store, .seal = s->seal, .cache = s->cache, .timeout_s = READ_TIMEOUT_S };
     return r < 0 ? r : fetch_new(&c, &s->fetch, e);
 }
 
-/* Also of checks that were killed: nobody else uses such a directory for longer than a check lasts. */
 static void close_source(struct checking *k)
 {
     struct stack *s = &k->stack;
     fetch_free(mem_steal(s->fetch));
     cache_close(mem_steal(s->cache));
+    mem_closep(&k->lock);
     if (k->directory[0] && s->state_dir >= 0)
         remove_tree(s->state_dir, k->directory, NULL);
 }
@@ -107,7 +130,7 @@ static int open_box(struct checking *k, const char *name, struct error *e)
 static int check_one(struct cmd_context *c, const char *name, json_t *boxes, json_t *findings, size_t *damaged,
                      struct error *e)
 {
-    struct checking k = { .context = c, .stack = STACK_NONE, .findings = findings };
+    struct checking k = { .context = c, .stack = STACK_NONE, .lock = -1, .findings = findings };
     struct check_result done;
     unsigned percent = 0;
     int r = parse_percent(c->options.read_data, &percent, e);

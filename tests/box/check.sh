@@ -18,6 +18,8 @@ expect_exit 0 on b ag-box check --read-data=50% demo
 expect_exit 2 on b ag-box check --read-data=0% demo
 expect_exit 2 on b ag-box check --read-data=many demo
 expect_exit 4 on b ag-box check nobody
+mkdir "$WORK/node/b/state/check.0123456789abcdef" # as a check that was killed leaves it
+on b ag-box check demo
 [ -z "$(find "$WORK/node/b/state" -name 'check.*')" ] || fail "its cache is left"
 
 cp -a "$WORK/store" "$WORK/whole"
