@@ -112,8 +112,10 @@ static int commit(struct stack *s, const struct snapshot_id *root, char *const *
         r = lease_commit(&l, &c, e);
     else if (!up_here && r == 0) /* the lease was taken for nothing */
         r = lease_free(&l, BOX_PARKED, e);
-    else if (!up_here && e->kind != ERROR_DOUBT)
+    else if (!up_here && e->kind != ERROR_DOUBT) {
+        store_resume(s->store); /* after Ctrl-C */
         lease_free(&l, BOX_PARKED, NULL);
+    }
     if (r == 0 && changed && up_here)
         r = flow_keep_committed(s, &n, e);
     if (r == 0 && !up_here && s->record.path && strcmp(s->record.path, meta.path) != 0)
@@ -177,11 +179,13 @@ int flow_set(struct stack *s, char *const *assignments, int count, struct error 
     case BOX_TRACKING:
         return flow_unfinished(s, e);
     case BOX_FENCED:
-        return error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost", s->name);
+        error_say(e, ERROR_HELD, -ESTALE, "the lease of %s was lost", s->name);
+        return error_hint(e, "ag-box park %s keeps the work here as a fork; then set it where it is held", s->name);
     case BOX_PARKING:
     case BOX_MOVING:
     case BOX_STATE_COUNT:
         break;
     }
-    return error_say(e, ERROR_BUSY, -EBUSY, "box %s is %s", s->name, box_state_name(s->record.state));
+    error_say(e, ERROR_BUSY, -EBUSY, "the park of %s has not ended", s->name);
+    return error_hint(e, "`ag-box park %s` goes on with it, `ag-box up %s` calls it off", s->name, s->name);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # restore and up --full that are stopped on the way end at once with 130, say what they leave, and leave what they say: a
-# restore no hold; a fill what it has fetched, for the next up.
+# restore no hold; a fill what it has fetched, for the next up; set no lease.
 . "$TESTS/lib.sh"
 
 store fault
@@ -11,10 +11,11 @@ for i in $(seq 24); do head -c 1000000 /dev/urandom >"$project/$i"; done
 on a ag-box track demo "$project"
 copy_tree "$project" "$WORK/model"
 on a ag-box park demo
-stop() { # stop COMMAND...: TERM once content arrives
+await=(--op GET --key 'box/demo/pack/*' --times 2)
+stop() { # stop COMMAND...: TERM once content arrives, or what else await says
     echo 0 >"$WORK/code"
     { on b ag-box "$@" >"$WORK/said" 2>&1 || echo $? >"$WORK/code"; } &
-    fault await --op GET --key 'box/demo/pack/*' --times 2 --timeout 30
+    fault await "${await[@]}" --timeout 30
     kill -TERM "$(pgrep -f "^ag-box $1 ")"
     wait $!
     cat "$WORK/said"
@@ -38,3 +39,11 @@ on b ag-box up demo
 expect_state b demo full-held
 expect_same_tree "$project" "$WORK/model"
 on b ag-box park demo
+
+fault reset
+fault delay 20000 --op PUT --key 'box/demo/snap/*' --times 1
+await=(--op PUT --key 'box/demo/snap/*')
+stop set demo memory_max=1G
+fault clear
+on a ag-box up demo
+on a ag-box park demo
