@@ -39,7 +39,8 @@ static int refuse_writers(struct stack *s, const char *root, const char *below, 
     json_t *list = json_array();
     _cleanup_(buf_release) struct buf text = { 0 };
     for (size_t i = 0; i < count; i++) {
-        json_t *one = json_pack("{s:i,s:s}", "pid", (int)found[i].pid, "program", found[i].program);
+        json_t *one = json_pack("{s:i}", "pid", (int)found[i].pid);
+        ui_path_into(one, "program", found[i].program, strlen(found[i].program)); /* the kernel cuts it anywhere */
         ui_path_into(one, "path", found[i].path, strlen(found[i].path));
         json_array_append_new(list, one);
         ui_note(s->ui, "  %d %s has %s open for writing", (int)found[i].pid, found[i].program, found[i].path);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,8 +67,8 @@ void ui_set_exit(struct ui *ui, int success, int failure)
 static char *presentable(const char *text)
 {
     bool clean = text_is_utf8(text, strlen(text));
-    for (const char *p = text; *p && clean; p++)
-        clean = (unsigned char)*p >= ' ' && *p != '\177';
+    for (const unsigned char *p = (const unsigned char *)text; *p && clean; p++)
+        clean = *p >= ' ' && *p != 0x7f && !(*p == 0xc2 && p[1] < 0xa0); /* U+0080 to U+009F, some terminals' too */
     if (clean)
         return mem_strdup(text);
     _cleanup_(buf_release) struct buf b = { 0 };
@@ -105,11 +106,13 @@ void ui_note(struct ui *ui, const char *fmt, ...)
     if (ui->json)
         return;
     ui_progress_end(ui);
+    char text[PATH_MAX + 1024];
     va_list args;
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    fputc('\n', stderr);
+    _cleanup_free_ char *shown = presentable(text);
+    fprintf(stderr, "%s\n", shown);
 }
 
 void ui_warn(struct ui *ui, const char *fmt, ...)

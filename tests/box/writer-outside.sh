@@ -24,6 +24,18 @@ on a sh -c "echo still >'$project/writable'"
 echo >"$WORK/go"; wait
 on a ag-box park demo
 on a ag-box up demo
+
+# Whatever others call a file or a program: no control character reaches the terminal, and JSON has it.
+on a sh -c "printf 'caf\303' >/proc/self/comm; exec 9>'$project/"$'odd\e[2J\xc2\x9b'"'; echo ready >'$WORK/ready'; read x <'$WORK/go'" &
+read -r <"$WORK/ready"
+expect_exit 8 on a ag-box park demo
+expect_error 'caf\xc3 has'
+! LC_ALL=C grep -q $'[\e\x9b]' "$WORK/error" || fail "an escape sequence of the box's"
+expect_exit 8 on a ag-box park demo --json
+jq -e '.holders | length == 1 and (.[0].program | startswith("caf"))' "$WORK/output"
+echo >"$WORK/go"; wait
+on a rm "$project/"$'odd\e[2J\xc2\x9b'
+
 expect_file "$project/open" more
 expect_file "$project/writable" still
 on a ag-box park demo
