@@ -102,8 +102,6 @@ static int run(struct cmd_context *c, struct error *e)
     int64_t begun_ns = clock_boot_ns();
     _cleanup_(inside_release) struct inside n = { 0 };
     struct session_result x = { 0 };
-    if (c->options.json_file)
-        ui_set_json_file(c->ui, c->options.json_file);
     int r = check(c, &timeout_s, e);
     if (r == 0)
         r = inside_open(c->config, c->ui, c->arguments[0], c->cmd->name, &n, e);

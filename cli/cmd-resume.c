@@ -8,6 +8,7 @@
 #include "index/base/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 /*
  * At boot: what was up here before comes up again, each box by an `up` of its own, so that one that cannot does not
@@ -46,13 +47,25 @@ static int resume(void *arg, const char *name, struct error *e)
     return 0;
 }
 
+/* What each `up` prints is for people, and no part of one JSON object. */
+static int resume_each(struct stack *s, struct resuming *a, struct error *e)
+{
+    _cleanup_close_ int own = ui_json(a->context->ui) ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
+    if (own >= 0)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+    int r = project_each_box(s, resume, a, e);
+    if (own >= 0)
+        dup2(own, STDOUT_FILENO);
+    return r;
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     struct resuming a = { .context = c, .list = json_array() };
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0)
-        r = project_each_box(&s, resume, &a, e);
+        r = resume_each(&s, &a, e);
     ui_field(c->ui, "boxes", a.list);
     if (r < 0)
         return r;

@@ -72,7 +72,9 @@ static int dispatch(const struct cmd *cmd, int argc, char **argv, struct ui *ui)
         cmd_print_help(cmd);
         return 0;
     }
-    if (r == 0) {
+    if (r == 0) { /* also what was shortened, and before anything else can fail */
+        ui_set_json(ui, c.options.json);
+        ui_set_json_file(ui, c.options.json_file);
         crash_command(cmd->name);
         r = run(&c, &e);
     }

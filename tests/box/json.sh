@@ -79,6 +79,11 @@ json 0 a snapshot --active
 json 0 a ls
 json 0 a status
 
+# A shortened option is that option; and what exec was told to write is there, whatever fails.
+on a ag-box ls --js | jq -e .ok
+expect_exit 125 on a env BOX_HYDRATE=maybe ag-box exec demo --json="$WORK/said" -- true
+jq -e '.ok == false and .code == 125 and .kind == "usage"' "$WORK/said"
+
 json 0 a init
 json 0 a key list
 json 0 a key export

@@ -38,6 +38,7 @@ on a rm "$WORK/blocked/in-the-way"
 expect_exit 0 on a ag-box resume
 expect_output "plain is up here already"
 expect_file "$WORK/blocked/work" work
+on a ag-box resume --json | jq -es 'length == 1 and (.[0].boxes | length == 2)'
 for name in plain blocked; do
     on a ag-box park "$name"
 done
