@@ -2,6 +2,7 @@
 #include "cli/flow.h"
 
 #include "cli/flake.h"
+#include "cli/interrupt.h"
 #include "cli/mounts.h"
 #include "cli/strays.h"
 #include "index/base/crash.h"
@@ -21,6 +22,9 @@ static int confirm(struct stack *s, const struct flow_drop_options *o, const cha
 {
     if (o->yes || ui_confirm(s->ui, what, s->name))
         return 0;
+    int r = interrupt_check(e);
+    if (r < 0)
+        return r;
     error_say(e, ERROR_USAGE, -EPERM, "%s: not confirmed, nothing is changed", s->name);
     return error_hint(e, "type the name when asked, or give --yes"), -EPERM;
 }

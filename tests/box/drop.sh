@@ -20,6 +20,13 @@ on a ag-box park demo
 expect_exit 2 on a ag-box drop demo </dev/null
 expect_error "not confirmed"
 expect_exit 2 on a script -qec "ag-box drop demo" /dev/null <<<"demos"
+on a python3 -c 'import sys
+sys.path.insert(0, sys.argv[1])
+import pty
+t = pty.Terminal(["ag-box", "drop", "demo"])
+t.sees("type demo")
+t.type("\x03")
+assert t.wait() == 130, (t.status, t.text())' "$TESTS"
 [ "$(on a ag-box ls --json | jq '.boxes | length')" = 1 ]
 
 # A hold of another node, of a mount or a session, stands in the way; one may be dropped by itself.
