@@ -288,7 +288,7 @@ static int page_is_here(void *arg, const struct locator *page, uint8_t level, st
 
 static int get_metadata(struct hydrate *h, struct error *e)
 {
-    return tree_pages(h->config.tree, page_is_here, h, e);
+    return tree_pages(h->config.tree, true, page_is_here, h, e);
 }
 
 static int get_extents(struct hydrate *h, struct error *e)

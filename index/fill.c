@@ -277,7 +277,7 @@ static int start(struct fill *f, struct error *e)
     f->strip = len ? len + 1 : 0;
     r = fill_place_open_up(c->to, ".", e);
     if (r == 0)
-        r = tree_pages(c->tree, page_is_here, f, e);
+        r = tree_pages(c->tree, false, page_is_here, f, e);
     if (r < 0)
         return r;
     struct prefetch_config p = { .tree = c->tree,

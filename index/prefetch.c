@@ -41,11 +41,12 @@ static bool before(const struct place *a, const struct place *b)
     return a->position != b->position ? a->position < b->position : a->start < b->start;
 }
 
+/* What the cache has no room for ends it: it would be fetched twice. */
 static int warm(void *arg, struct error *e)
 {
     _cleanup_free_ struct batch *b = arg;
-    (void)source_warm(b->source, b->frames, b->count, SOURCE_BACKGROUND, e);
-    return 0;
+    int r = source_warm(b->source, b->frames, b->count, SOURCE_BACKGROUND, e);
+    return r < 0 && e->kind == ERROR_FAILED ? r : 0;
 }
 
 /* Until the reader has come to the end of the batch before the last ones. */

@@ -7,7 +7,8 @@
  *
  * A thread of its own goes through the same entries, asks for their frames in big batches (source_warm merges what lies
  * together) and stays at most PREFETCH_BATCHES of them ahead, so that a small cache does not lose what was fetched
- * before it was used. What cannot be warmed is left to the reader, who gets the error, too.
+ * before it was used. What cannot be warmed is left to the reader, who gets the error, too; all of it once
+ * the cache takes no more.
  */
 
 #include "index/source.h"

@@ -129,7 +129,7 @@ int reached_add(struct reached *r, const struct snapshot *s, struct tree *t, str
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < strings[i]->count; k++)
             add(r, &strings[i]->frames[k], true);
-    int res = tree_pages(t, add_page, r, e);
+    int res = tree_pages(t, false, add_page, r, e);
     return res < 0 ? res : tree_scan(t, (struct bytes){ 0 }, (struct bytes){ 0 }, add_entry, r, e);
 }
 

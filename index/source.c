@@ -34,6 +34,18 @@ void frame_dropp(struct frame **f)
     frame_drop(*f);
 }
 
+int source_prepare(struct source *s, const struct locator *l, size_t count, enum source_urgency urgency,
+                   struct error *e)
+{
+    struct error why = { 0 };
+    int r = source_warm(s, l, count, urgency, &why);
+    if (r < 0 && why.kind == ERROR_FAILED)
+        return 1;
+    if (r < 0 && e)
+        *e = why;
+    return r;
+}
+
 int source_join(struct source *s, const struct locator *l, size_t count, enum frame_kind kind, size_t max,
                 struct buf *ret, struct error *e)
 {
@@ -42,7 +54,7 @@ int source_join(struct source *s, const struct locator *l, size_t count, enum fr
         if ((total += l[i].raw) > max)
             return error_say(e, ERROR_DAMAGED, -EBADMSG, "more than %zu bytes in %s", max, TEXT_COUNT(count, "frame"));
 
-    int r = source_warm(s, l, count, SOURCE_DEMAND, e);
+    int r = source_prepare(s, l, count, SOURCE_DEMAND, e);
     if (r < 0)
         return r;
 

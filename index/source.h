@@ -60,6 +60,13 @@ static inline bool source_opens(struct source *s, const struct locator *l, enum 
 }
 
 /*
+ * warm for whoever reads the frames next, cached or not. 1, and no error: the cache cannot take them (its disk is
+ * full), and they come when they are read.
+ */
+int source_prepare(struct source *s, const struct locator *l, size_t count, enum source_urgency urgency,
+                   struct error *e);
+
+/*
  * Replaces ret by the frames' bytes one after the other: how byte strings that may pass FRAME_RAW_MAX are stored
  * (links, access). More than max bytes in all is damage, found before anything is fetched where the locators say so.
  */

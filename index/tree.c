@@ -320,15 +320,25 @@ void tree_warm(struct tree *t, struct bytes prefix)
 
 struct pages {
     struct tree *tree;
-    int (*each)(void *arg, const struct locator *page, uint8_t level, struct error *e);
+    bool stay, no_room; /* no_room: the cache took no more, and is not asked again */
+    tree_each_page each;
     void *arg;
     struct locator batch[WARM_BATCH];
     size_t count;
 };
 
+static int warm_batch(struct pages *s, struct error *e)
+{
+    if (s->stay)
+        return source_warm(s->tree->source, s->batch, s->count, SOURCE_BACKGROUND, e);
+    int r = s->no_room ? 1 : source_prepare(s->tree->source, s->batch, s->count, SOURCE_BACKGROUND, e);
+    s->no_room = r > 0;
+    return r < 0 ? r : 0;
+}
+
 static int tell_batch(struct pages *s, uint8_t level, struct error *e)
 {
-    int r = source_warm(s->tree->source, s->batch, s->count, SOURCE_BACKGROUND, e);
+    int r = warm_batch(s, e);
     for (size_t i = 0; i < s->count && r == 0; i++)
         r = s->each(s->arg, &s->batch[i], level, e);
     s->count = 0;
@@ -357,14 +367,14 @@ static int tell_level(struct pages *s, uint8_t level, struct error *e)
     return tell_batch(s, level, e);
 }
 
-int tree_pages(struct tree *t, int (*each)(void *arg, const struct locator *page, uint8_t level, struct error *e),
-               void *arg, struct error *e)
+int tree_pages(struct tree *t, bool stay, tree_each_page each, void *arg, struct error *e)
 {
     if (t->root.empty)
         return 0;
 
     _cleanup_free_ struct pages *s = mem_new(1, sizeof(*s));
-    *s = (struct pages){ .tree = t, .each = each, .arg = arg, .batch = { t->root.page.frame }, .count = 1 };
+    *s = (struct pages){ .tree = t, .stay = stay, .each = each, .arg = arg };
+    s->batch[s->count++] = t->root.page.frame;
     int r = tell_batch(s, t->root.depth, e);
     for (uint8_t level = t->root.depth; level > 0 && r == 0; level--)
         r = tell_level(s, (uint8_t)(level - 1), e);

@@ -57,10 +57,11 @@ void tree_warm(struct tree *t, struct bytes prefix);
 /*
  * Calls each for every page below and including the root, top down, level by level, parents before children; before the
  * pages of a level are told their frames are warmed in batches. For streaming all metadata, for prune's marking and for
- * check. Leaves are told without being read: what their entries refer to comes through tree_scan.
+ * fills. Leaves are told without being read: what their entries refer to comes through tree_scan. stay: where the cache
+ * cannot take them it ends with what source's warm said; else they come when they are read.
  */
-int tree_pages(struct tree *t, int (*each)(void *arg, const struct locator *page, uint8_t level, struct error *e),
-               void *arg, struct error *e);
+typedef int (*tree_each_page)(void *arg, const struct locator *page, uint8_t level, struct error *e);
+int tree_pages(struct tree *t, bool stay, tree_each_page each, void *arg, struct error *e);
 
 /* A page, and what its parents say of it: for grow, which goes along one level of pages. */
 struct tree_spot {

@@ -106,7 +106,8 @@ int ways_each(struct tree *t, const struct link_group *groups, size_t count, int
 
 static int warm(void *arg, const struct locator *pages, size_t count, struct error *e)
 {
-    return source_warm(arg, pages, count, SOURCE_DEMAND, e);
+    int r = source_prepare(arg, pages, count, SOURCE_DEMAND, e);
+    return r < 0 ? r : 0;
 }
 
 int ways_to_links(struct tree *t, struct source *s, const struct link_group *groups, size_t count, struct error *e)

@@ -35,6 +35,27 @@ grep -q "^A.*more" "$WORK/output" || fail "no difference is told"
 expect_exit 0 on c ag-box park demo
 on c umount "$WORK/node/c/state"
 
+# --- full before anything was read: all comes without the cache, metadata too, and only hydrate says so
+make_project "$WORK/linked"
+mkdir "$WORK/mounted"
+on a ag-box track linked "$WORK/linked"
+NO_INIT=yes node e
+on e mount -t tmpfs -o size=40m,mode=700 none "$WORK/node/e/state"
+on e ag-box ls
+on e sh -c "head -c 39000k /dev/zero >'$WORK/node/e/state/fills'"
+on e ag-box restore linked "$WORK/restored"
+on e ag-box prune
+on e ag-box mount linked "$WORK/mounted"
+[ "$(on e ag-box digest "$WORK/restored")" = "$(on e ag-box digest "$WORK/mounted/project")" ] ||
+    fail "the mount differs"
+on e ag-box umount "$WORK/mounted"
+on a ag-box park linked
+on e ag-box up linked
+expect_exit 1 on e ag-box hydrate linked
+on e sh -c "echo more >'$WORK/linked/more'"
+on e ag-box park linked
+on e umount "$WORK/node/e/state"
+
 # --- the store's
 mkdir "$WORK/small" "$WORK/new"
 head -c 5M /dev/urandom >"$WORK/new/large"

@@ -53,7 +53,7 @@ static int tell_entry(void *arg, uint64_t position, struct bytes key, const stru
 static void walk(struct hostile *h, struct tree *t)
 {
     h->told = 0;
-    tree_pages(t, tell_page, h, NULL);
+    tree_pages(t, false, tell_page, h, NULL);
     h->told = 0;
     tree_scan(t, (struct bytes){ 0 }, (struct bytes){ 0 }, tell_entry, h, NULL);
 

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
     struct tree_root root = twin_tree(t, all, few), wide = twin_tree(t, all, count);
     _cleanup_(tree_closep) struct tree *small = twin_open(t, &root), *big = twin_open(t, &wide);
     REQUIRE(tree_scan(small, (struct bytes){ 0 }, (struct bytes){ 0 }, entry_seed, t, NULL) == 0);
-    REQUIRE(tree_pages(big, page_seed, t, NULL) == 0);
+    REQUIRE(tree_pages(big, false, page_seed, t, NULL) == 0);
     keys();
     trees(big);
     snapshots(t, &wide);

@@ -210,7 +210,7 @@ static void pages_are_told_from_the_top_and_warmed_but_leaves_not_read(void **st
 {
     struct world *w = *state;
     unsigned levels[TREE_DEPTH_MAX + 3] = { [TREE_DEPTH_MAX + 2] = w->root.depth };
-    assert_int_equal(tree_pages(w->tree, count_page, levels, NULL), 0);
+    assert_int_equal(tree_pages(w->tree, false, count_page, levels, NULL), 0);
     struct twin_counts c = twin_count(w->twin);
     unsigned total = 0, inner = 0;
     for (unsigned i = 0; i <= TREE_DEPTH_MAX; i++)
@@ -247,7 +247,7 @@ static void a_page_in_anothers_place_is_damage(void **state)
     struct world *w = *state;
     struct locator last[TREE_DEPTH_MAX + 1];
     struct error e = { 0 };
-    assert_int_equal(tree_pages(w->tree, note_page, last, NULL), 0);
+    assert_int_equal(tree_pages(w->tree, false, note_page, last, NULL), 0);
     _cleanup_(buf_release) struct buf leaf = { 0 };
     struct bytes b = twin_bytes(w->twin, &last[0]);
     buf_add(&leaf, b.data, b.len);
@@ -287,7 +287,7 @@ static void keys_outside_the_promised_range_are_damage(void **state)
     struct world *w = *state;
     struct locator last[TREE_DEPTH_MAX + 1];
     struct error e = { 0 };
-    assert_int_equal(tree_pages(w->tree, note_page, last, NULL), 0);
+    assert_int_equal(tree_pages(w->tree, false, note_page, last, NULL), 0);
     struct tree_spot spot;
     assert_int_equal(tree_spot_at(w->tree, 0, tree_count(w->tree) - 1, &spot, NULL), 0);
     for (unsigned shape = 0; shape < 2; shape++) {
@@ -329,7 +329,7 @@ static void flipped_and_cut_pages_never_crash(void **state)
 {
     struct world *w = *state;
     struct locator last[TREE_DEPTH_MAX + 1];
-    assert_int_equal(tree_pages(w->tree, note_page, last, NULL), 0);
+    assert_int_equal(tree_pages(w->tree, false, note_page, last, NULL), 0);
     for (unsigned level = 0; level <= 1; level++) {
         _cleanup_(buf_release) struct buf good = { 0 };
         struct bytes b = twin_bytes(w->twin, &last[level]);
@@ -439,7 +439,7 @@ static void an_empty_tree_has_nothing(void **state)
     assert_int_equal(tree_find(t, text("\1x"), NULL, NULL, NULL), -ENOENT);
     assert_int_equal(tree_at(t, 0, NULL, NULL, NULL), -ENOENT);
     assert_int_equal(tree_scan(t, (struct bytes){ 0 }, (struct bytes){ 0 }, see, &s, NULL), 0);
-    assert_int_equal(tree_pages(t, count_page, levels, NULL), 0);
+    assert_int_equal(tree_pages(t, false, count_page, levels, NULL), 0);
     assert_int_equal(s.count, 0);
     tree_close(t);
 

@@ -25,6 +25,7 @@ struct watch {
     struct locator warmed[WARMED_MAX];
     size_t count;
     unsigned batches, surprises;
+    bool full; /* nothing can be warmed, as in a cache whose disk is full */
 };
 
 static bool was_warmed(const struct watch *w, const struct locator *l)
@@ -46,6 +47,8 @@ static int warm(struct source *s, const struct locator *l, size_t count, enum so
 {
     struct watch *w = (struct watch *)s;
     unsigned before = w->batches;
+    if (w->full)
+        return error_say(e, ERROR_FAILED, -ENOSPC, "the cache cannot take more");
     for (size_t i = 0; i < count; i++)
         if (!was_warmed(w, &l[i])) {
             assert_true(w->count < WARMED_MAX);
@@ -151,11 +154,39 @@ static void a_name_that_is_no_path_is_damage(void **state)
     assert_int_equal(e.kind, ERROR_DAMAGED);
 }
 
+static int count_page(void *arg, const struct locator *page, uint8_t level, struct error *e)
+{
+    ++*(size_t *)arg;
+    return 0;
+}
+
+/* A cache that takes no more hinders no reader, only those who want it filled. */
+static void where_nothing_can_be_warmed_it_is_read(void **state)
+{
+    struct scene *s = *state;
+    char *names[1][2];
+    struct link_group group;
+    size_t count = make_groups(s, names, &group, 1), pages = 0;
+    struct error e = { 0 };
+    s->watch.full = true;
+    assert_int_equal(ways_to_links(s->tree, &s->watch.source, &group, count, &e), 0);
+    assert_int_equal(tree_pages(s->tree, false, count_page, &pages, &e), 0);
+    assert_true(pages > DIRECTORIES / 10);
+    assert_int_equal(e.kind, 0);
+    assert_int_equal(tree_pages(s->tree, true, count_page, &pages, &e), -ENOSPC);
+
+    const struct locator root = tree_get_root(s->tree)->page.frame;
+    _cleanup_(buf_release) struct buf joined = { 0 };
+    assert_int_equal(source_join(&s->watch.source, &root, 1, FRAME_PAGE, root.raw, &joined, NULL), 0);
+    assert_int_equal(joined.len, root.raw);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_level_is_one_batch_and_only_what_is_needed_comes, start, stop),
         cmocka_unit_test_setup_teardown(the_inner_pages_can_come_before_the_names_are_known, start, stop),
+        cmocka_unit_test_setup_teardown(where_nothing_can_be_warmed_it_is_read, start, stop),
         cmocka_unit_test_setup_teardown(a_name_that_is_no_path_is_damage, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
