@@ -23,6 +23,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -33,6 +34,7 @@
 #define READY_MS 30000
 #define SETTLE_MS 500
 #define WAKE_MS 100
+#define LOGINS_MS 5000
 #define EXEC_WAITING 64
 
 /* In the box's first process, and in bwrap's arguments. */
@@ -125,13 +127,47 @@ static int make_points(struct keeper *k, struct error *e)
     return r;
 }
 
-static void reconcile_logins(const struct keeper *k)
+static int pid_open(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static bool ends_within(int pidfd, int timeout_ms)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    int n;
+    while ((n = poll(&p, 1, timeout_ms)) < 0 && errno == EINTR)
+        ;
+    return n > 0;
+}
+
+static void look_at_logins(const struct keeper *k)
 {
     _cleanup_close_ int home = open(k->policy.home_from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (home < 0)
         log_warn("the agents' logins stay as they are: open %s: %m", k->policy.home_from);
     else
         logins_reconcile(k->config->home, home, k->logins);
+}
+
+/* In a process of its own, which can be ended: what the box has of a login may not have been fetched yet, and its read
+ * then waits for the store, however long. The box does not. */
+static void reconcile_logins(const struct keeper *k)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        look_at_logins(k);
+        _exit(0);
+    }
+    _cleanup_close_ int end = pid < 0 ? -1 : pid_open(pid);
+    if (end < 0 || !ends_within(end, LOGINS_MS))
+        log_warn("the agents' logins stay as they are: %s", end < 0 ? "no process" : "they cannot be read now");
+    if (pid < 0)
+        return;
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
 }
 
 static int make_etc(struct keeper *k, struct error *e)
@@ -227,11 +263,6 @@ static _Noreturn void become_bwrap(const struct keeper *k)
     execvpe(k->argv.items[0], k->argv.items, environment);
     log_warn("start bwrap: %m");
     _exit(127);
-}
-
-static int pid_open(pid_t pid)
-{
-    return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
 static int spawn(struct keeper *k, struct error *e)
@@ -336,15 +367,6 @@ static void tell_init(const struct keeper *k, int sig)
 {
     if (k->init_fd >= 0)
         syscall(SYS_pidfd_send_signal, k->init_fd, sig, NULL, 0);
-}
-
-static bool ends_within(int pidfd, int timeout_ms)
-{
-    struct pollfd p = { .fd = pidfd, .events = POLLIN };
-    int n;
-    while ((n = poll(&p, 1, timeout_ms)) < 0 && errno == EINTR)
-        ;
-    return n > 0;
 }
 
 /* A pid namespace's first process ends last: the kernel has it wait for all others. What is frozen by cgroup v1 does
