@@ -67,8 +67,7 @@ static int read_box(void *arg, struct error *e)
     b->damaged = b->why.kind == ERROR_DAMAGED || b->why.kind == ERROR_UNKNOWN;
     if (b->damaged)
         return 0;
-    if (e)
-        *e = b->why;
+    error_pass(e, &b->why);
     return r;
 }
 

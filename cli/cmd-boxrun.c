@@ -70,7 +70,7 @@ static int run(struct cmd_context *c, struct error *e)
         r = keep(&s, &why);
     if (r < 0) {
         supervisor_failed(&why);
-        *e = why;
+        error_pass(e, &why);
     }
     return r;
 }

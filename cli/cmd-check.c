@@ -183,7 +183,7 @@ static int check_all(struct cmd_context *c, json_t *boxes, json_t *findings, siz
             r = 0;
         }
         if (r < 0)
-            *e = why;
+            error_pass(e, &why);
     }
     boxes_free(all, count);
     return r;

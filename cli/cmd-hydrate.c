@@ -92,7 +92,7 @@ static int hydrate(struct cmd_context *c, const char *name, struct error *e)
     ui_progress_end(c->ui);
     free(mem_steal(waiting.socket));
     if (waiting.result < 0) {
-        *e = waiting.error;
+        error_pass(e, &waiting.error);
         return error_prefix(e, "hydrate %s", name), waiting.result;
     }
     json_int_t bytes = json_integer_value(json_object_get(waiting.answer, "bytes_total"));

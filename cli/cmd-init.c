@@ -60,7 +60,7 @@ static int find(struct stack *s, struct error *e)
     if (r == -EHOSTUNREACH && strncmp(s->config->store, "file://", 7) == 0)
         return -ENOENT; /* whatever else is wrong with it, making it says */
     if (r < 0 && r != -ENOENT)
-        *e = why;
+        error_pass(e, &why);
     return r;
 }
 
@@ -79,7 +79,7 @@ static int run(struct cmd_context *c, struct error *e)
         r = make(&s, &why);
         exists = r == -EEXIST && why.kind == ERROR_FAILED;
         if (r < 0 && !exists) {
-            *e = why;
+            error_pass(e, &why);
             return error_prefix(e, "init %s", s.store->description), r;
         }
     } else if (r < 0) {

@@ -108,7 +108,7 @@ static int list_boxes(struct cmd_context *c, struct stack *s, struct error *e)
         print_box(c->ui, &all[i], o);
         json_array_append_new(list, o);
         if (all[i].damaged && damaged++ == 0)
-            *e = all[i].why;
+            error_pass(e, &all[i].why);
     }
     if (count == 0)
         ui_line(c->ui, "no boxes in %s", s->store->description);

@@ -57,8 +57,7 @@ static int prune_all(struct cmd_context *c, const struct store_box *all, size_t 
     }
     if (failed == 0)
         return 0;
-    *e = first;
-    return first.code;
+    return error_pass(e, &first);
 }
 
 static int run(struct cmd_context *c, struct error *e)

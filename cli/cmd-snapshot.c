@@ -85,7 +85,7 @@ static int run_active(struct cmd_context *c, struct error *e)
     if (a.active == 0)
         ui_line(c->ui, "no box is active here; nothing to do");
     if (a.failed) {
-        *e = a.first;
+        error_pass(e, &a.first);
         return error_prefix(e, "%u of %s", a.failed, TEXT_COUNT(a.active, "box"));
     }
     return 0;

@@ -245,7 +245,7 @@ static int one_box(struct cmd_context *c, const char *name, struct error *e)
     }
     if (r < 0 && (!s.journal || (r == -ENOENT && s.record.state == BOX_NONE))) {
         json_decref(o);
-        *e = why;
+        error_pass(e, &why);
         return r == -ENOENT && why.kind == ERROR_UNKNOWN ? stack_no_box(&s, false, e) : r;
     }
     if (r < 0)

@@ -199,7 +199,7 @@ int flake_make(struct stack *s, const struct meta *m, struct error *e)
     struct error why = { 0 };
     int r = ask_nix(s, &why);
     if (r < 0 && why.kind == ERROR_INTERRUPTED) {
-        *e = why;
+        error_pass(e, &why);
         return r;
     }
     _cleanup_free_ char *tools = flake_tools(s->config, s->name);

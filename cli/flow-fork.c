@@ -196,8 +196,8 @@ static int save(struct stack *s, const struct saving_config *c, struct saved *re
         r = flow_forget_sent(s, e);
         return r < 0 ? r : saving_run(s, c, ret, e);
     }
-    if (r < 0 && e)
-        *e = why;
+    if (r < 0)
+        error_pass(e, &why);
     return r;
 }
 
@@ -237,7 +237,7 @@ static int try_twice(struct forking *f, struct error *e)
             TEXT_COUNT(f->missing.avoid_count, "pack"), f->stack->name);
     if (try_fork(f, &second) < 0)
         return r; /* the first error says what is wrong */
-    *e = (struct error){ 0 };
+    error_clear(e);
     return 0;
 }
 
@@ -262,7 +262,7 @@ static int open_before(struct forking *f, struct error *e)
     if (r == -ENOENT)
         f->stack->record.fork = (struct snapshot_id){ 0 };
     else if (r < 0)
-        *e = why;
+        error_pass(e, &why);
     return r == -ENOENT ? 0 : r;
 }
 

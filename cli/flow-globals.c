@@ -39,8 +39,8 @@ static int read_head(struct stack *s, struct lease *l, bool accept_rollback, str
         return 0;
     if (r == -ESTALE && strstr(why.hint, "--accept-rollback"))
         error_hint(&why, "if the store was restored from a copy on purpose: `ag-box globals` with --accept-rollback");
-    if (r < 0 && e)
-        *e = why;
+    if (r < 0)
+        error_pass(e, &why);
     return r;
 }
 
@@ -53,8 +53,8 @@ static int settle(struct stack *s, struct lease *l, struct error *e)
         r = lease_free(l, BOX_NONE, &why);
         if (r == -ESTALE) /* it went on without us */
             r = flow_set_state(s, BOX_NONE, &why);
-        if (r < 0 && e)
-            *e = why;
+        if (r < 0)
+            error_pass(e, &why);
     }
     if (r < 0)
         return r;

@@ -145,7 +145,7 @@ static int remount(struct stack *s, struct error *e)
     struct error why = { 0 };
     int verified = verify_lease(s, &why);
     if (verified < 0 && why.kind != ERROR_STORE) {
-        *e = why;
+        error_pass(e, &why);
         return verified;
     }
     if (s->record.state == BOX_FENCED)

@@ -231,8 +231,7 @@ static int apply_all(struct stack *s, struct mirror_config *c, struct mirror_sta
     }
     if (first.code == 0)
         return 0;
-    *e = first;
-    return first.code;
+    return error_pass(e, &first);
 }
 
 int globals_apply(struct stack *s, const char *from, int64_t now_ns, struct mirror_stats *ret, json_t *ret_kept,

@@ -72,8 +72,7 @@ static int look_at(const char *path, const char *type, const char *source, bool 
     struct error why = { 0 };
     int r = mount_find(path, &m, &why);
     if (r < 0 && r != -ENOENT) {
-        if (e)
-            *e = why;
+        error_pass(e, &why);
         return r;
     }
     *found = r == 0;
@@ -301,8 +300,8 @@ int mounts_end(struct stack *s, pid_t *ret_user, struct error *e)
     int r = mounts_down(s, false, &why);
     if (r == -EBUSY) /* readers keep what they have open until they end */
         r = mounts_down(s, true, e);
-    else if (r < 0 && e)
-        *e = why;
+    else if (r < 0)
+        error_pass(e, &why);
     if (r == 0)
         r = mounts_used(s, &user, e);
     if (r == 0 && is_over(k.fuse))
@@ -354,7 +353,7 @@ int mounts_stop_daemon(struct stack *s, struct error *e)
         return 0;
     if (r == 0)
         return error_say(e, ERROR_BUSY, -EBUSY, "the daemon of %s does not end", s->name);
-    *e = why;
+    error_pass(e, &why);
     return error_prefix(e, "stop the daemon of %s", s->name), r;
 }
 

@@ -30,7 +30,7 @@ static int ask_store(struct stack *s, bool force, char pin[64], bool *ret_stays,
         r = head_read(s->store, &s->seal, &head, &why);
     *ret_stays = r < 0 || head.state == HEAD_TOMBSTONE;
     if (r < 0 && why.kind != ERROR_UNKNOWN && why.kind != ERROR_DAMAGED) {
-        *e = why;
+        error_pass(e, &why);
         return r;
     }
     memcpy(pin, head.pin, sizeof(head.pin));

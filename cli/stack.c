@@ -109,7 +109,7 @@ static int unlock(struct stack *s, struct error *e)
     if (r < 0 && cached && s->asks_config && why.kind == ERROR_STORE && open_cached(s, buf_bytes(&known), dir) == 0)
         return 0; /* whatever comes next says that the store cannot be reached */
     if (r < 0) {
-        *e = why;
+        error_pass(e, &why);
         return stack_no_config(s->config, r, e);
     }
     r = refuse_other(s, buf_bytes(&known), buf_bytes(&config), e);
@@ -188,7 +188,7 @@ static int load(struct stack *s, bool create, struct error *e)
     _cleanup_free_ char *path = place_box(s->config, s->name);
     int r = journal_open(s->box_dir, path, create, &s->journal, e);
     if (r == -ENOENT && !create) {
-        *e = (struct error){ 0 };
+        error_clear(e);
         return 0;
     }
     return r < 0 ? r : journal_load(s->journal, &s->record, e);
@@ -237,7 +237,7 @@ static int refuse_unknown(struct stack *s, struct error *e)
     if (r == -ENOENT)
         return stack_no_box(s, false, e);
     if (r < 0)
-        *e = why;
+        error_pass(e, &why);
     return r;
 }
 
@@ -275,8 +275,7 @@ int stack_content(struct stack *s, struct error *e)
     if (r == -ENOSPC) /* the disk is full: nothing needs a cache to be right */
         ui_warn(s->ui, "%s; going on without the cache", why.text);
     else if (r < 0) {
-        if (e)
-            *e = why;
+        error_pass(e, &why);
         return r;
     }
     struct fetch_config c = { .store = s->store,

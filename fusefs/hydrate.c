@@ -545,8 +545,8 @@ int hydrate_wait(struct hydrate *h, struct error *e)
     struct error why = h->error, lost = h->lost;
     bool any_lost = h->progress.lost > 0, all = all_here(h);
     pthread_mutex_unlock(&h->lock);
-    if (why.code && e)
-        *e = why;
+    if (why.code)
+        error_pass(e, &why);
     if (why.code)
         return why.code;
     if (any_lost)

@@ -152,8 +152,8 @@ static int follow_link(struct inode_map *i, struct entry *n, struct buf *key, ui
     r = tree_find(i->tree, buf_bytes(key), ret_position, n, &why);
     if (r == -ENOENT && why.kind == ERROR_UNKNOWN)
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "the first name of a linked file, %s, is not there", first);
-    if (r < 0 && e)
-        *e = why;
+    if (r < 0)
+        error_pass(e, &why);
     if (r == 0 && n->type == ENTRY_LINK)
         r = error_say(e, ERROR_DAMAGED, -EBADMSG, "%s is a link to a link", first);
     return r;

@@ -262,8 +262,7 @@ int loop_run(const struct loop_config *c, struct error *e)
     pthread_mutex_unlock(&l->lock);
     int r = l->error.code;
     if (r < 0) {
-        if (e)
-            *e = l->error;
+        error_pass(e, &l->error);
         return r;
     }
     munmap(l->overflow, OVERFLOW_SIZE);

@@ -238,8 +238,7 @@ int supervisor_run(const struct supervisor_config *c, struct error *e)
         give_up_daemon(first, &word);
         if (s.ready_fd >= 0)
             fd_write_all(s.ready_fd, &why, sizeof(why), NULL);
-        if (e)
-            *e = why;
+        error_pass(e, &why);
     }
     tear_down(&s);
     return r;
@@ -282,7 +281,5 @@ int supervisor_wait(int fd, int timeout_ms, struct error *e)
         return 0;
     if (got != sizeof(why))
         return error_say(e, ERROR_FAILED, -EIO, "the supervisor ended without a word");
-    if (e)
-        *e = why;
-    return why.code;
+    return error_pass(e, &why);
 }

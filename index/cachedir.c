@@ -127,8 +127,7 @@ int cachedir_open(const char *path, const char *box, ino_t bad, struct cachedir 
     }
     flock(d.fd, LOCK_UN);
     if (r < 0) {
-        if (e)
-            *e = why;
+        error_pass(e, &why);
         return r;
     }
     if (mkdirat(d.fd, box, 0700) < 0 && errno != EEXIST)

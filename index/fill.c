@@ -205,7 +205,7 @@ static bool leave_out(struct fill *f, const char *name, const struct entry *n, s
         return false;
     unlinkat(f->directory, name, 0);
     f->config->lost(f->config->arg, buf_string(&f->path), e);
-    *e = (struct error){ 0 };
+    error_clear(e);
     return true;
 }
 

@@ -147,8 +147,7 @@ static int choose_more(struct source *source, struct tree *t, const struct link_
         r = choose_levels(source, t, c, &why);
     if (r == 0 || (why.kind != ERROR_STORE && why.kind != ERROR_INTERRUPTED))
         return 0;
-    if (e)
-        *e = why;
+    error_pass(e, &why);
     return r;
 }
 

@@ -18,7 +18,6 @@ int lookup_path(struct tree *t, const char *path, struct entry *ret, struct erro
         return 1;
     if (r == -ENOENT && why.kind == ERROR_UNKNOWN)
         return 0;
-    if (e)
-        *e = why;
+    error_pass(e, &why);
     return r;
 }

@@ -79,8 +79,7 @@ static int look(int root, const char *path, struct spot *ret, struct error *e)
         return 0;
     if (why.code == 0)
         return error_set(e, ERROR_FAILED, r, "%s", path);
-    if (e)
-        *e = why;
+    error_pass(e, &why);
     return r;
 }
 
@@ -211,8 +210,8 @@ static int retry(struct mirror *m, int (*step)(struct mirror *m, struct error *e
     }
     if (r == -EAGAIN)
         return error_say(e, ERROR_BUSY, r, "%s: changed each time it was looked at", buf_string(&m->to));
-    if (r < 0 && e)
-        *e = why;
+    if (r < 0)
+        error_pass(e, &why);
     return r;
 }
 

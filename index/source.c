@@ -41,8 +41,8 @@ int source_prepare(struct source *s, const struct locator *l, size_t count, enum
     int r = source_warm(s, l, count, urgency, &why);
     if (r < 0 && why.kind == ERROR_FAILED)
         return 1;
-    if (r < 0 && e)
-        *e = why;
+    if (r < 0)
+        error_pass(e, &why);
     return r;
 }
 

@@ -133,8 +133,7 @@ static int judge(struct check *c, const struct locator *l, int r, const struct e
                  uint64_t entries, struct error *e)
 {
     if (why->kind != ERROR_DAMAGED) {
-        if (e)
-            *e = *why;
+        error_pass(e, why);
         return r;
     }
     tell_pack(c, &l->pack, r == -ENOENT ? "it is gone" : "a frame in it is damaged", path, entries);
@@ -188,8 +187,7 @@ static int warm_children(struct check *c, const struct page *p, struct error *e)
         l[i] = page_child(p, i).frame;
     int r = source_warm(c->config->source, l, p->count, SOURCE_DEMAND, &why);
     if (r < 0 && why.kind != ERROR_DAMAGED) { /* damage is found again where it is looked at */
-        if (e)
-            *e = why;
+        error_pass(e, &why);
         return r;
     }
     return 0;

@@ -102,8 +102,7 @@ static int get_once(struct fetch *f, const struct locator *l, enum frame_kind ki
         *ret = frame_hold(x->decoded);
     } else if (r == 0 && x->result < 0) {
         r = x->result;
-        if (e)
-            *e = *x->error;
+        error_pass(e, x->error);
     } else if (r == 0) {
         r = 1;
     }
@@ -226,8 +225,8 @@ static int warm(struct source *s, const struct locator *l, size_t count, enum so
         w->demand = urgency == SOURCE_DEMAND;
         r = warm_window(f, w, deadline, &bad, &bad_error, e);
     }
-    if (r == 0 && bad < 0 && e)
-        *e = bad_error;
+    if (r == 0 && bad < 0)
+        error_pass(e, &bad_error);
     return r < 0 ? r : bad;
 }
 

@@ -146,8 +146,7 @@ int fork_put(struct store *s, const struct seal_context *c, const struct fork *f
         if (r == 0 && !there.damaged && snapshot_id_equal(&there.snapshot, &f->snapshot))
             return 0;
         if (r != -ENOENT || try + 1 == TRIES) {
-            if (e)
-                *e = why;
+            error_pass(e, &why);
             return error_prefix(e, "write %s", key), why.code;
         }
     }

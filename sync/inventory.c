@@ -127,8 +127,7 @@ static int open_one(void *arg, struct error *e)
     n->damaged = why.kind == ERROR_DAMAGED;
     if (n->damaged || r == -ENOENT)
         return 0;
-    if (e)
-        *e = why;
+    error_pass(e, &why);
     return r;
 }
 

@@ -151,8 +151,8 @@ static int get_config(struct store *s, struct buf *ret, struct store_info *ret_i
     if (r == -ENOENT) {
         error_say(e, ERROR_USAGE, r, "the store is not initialised: %s", why.text);
         error_hint(e, "`ag-box key recover` makes it anew from what `ag-box key export` printed");
-    } else if (r < 0 && e) {
-        *e = why;
+    } else if (r < 0) {
+        error_pass(e, &why);
     }
     return r;
 }

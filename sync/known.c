@@ -133,8 +133,7 @@ static int resume_pack(void *arg, const struct pack_name *p, uint32_t size, bool
         return 0;
     }
     if (r < 0) {
-        if (e)
-            *e = why;
+        error_pass(e, &why);
         error_prefix(e, "look into pack %s, which was sent before", name);
         return r;
     }

@@ -140,9 +140,7 @@ static void wait_a_little(struct lease *l, int refused, unsigned try)
 static int say_doubt(const struct lease *l, const struct transition *t, const struct error *why, struct error *e)
 {
     if (t->kind == WRITE_RENEW || t->kind == WRITE_PRUNE) {
-        if (e)
-            *e = *why;
-        return why->code;
+        return error_pass(e, why);
     }
     error_say(e, ERROR_DOUBT, -EINPROGRESS, "whether it happened is not known: %.300s", why->text);
     return error_hint(e, "run the same command again when the store answers"), -EINPROGRESS;
@@ -155,8 +153,7 @@ static int look_again(struct lease *l, const struct transition *t, uint64_t seq,
     struct error failed = { 0 };
     int r = why->code == -ECANCELED ? -ECANCELED : read_any(l, h, &failed);
     if (r == -ESTALE) { /* rolled back */
-        if (e)
-            *e = failed;
+        error_pass(e, &failed);
         return r;
     }
     if (r < 0)
@@ -279,8 +276,7 @@ int lease_resolve(struct lease *l, struct head *ret, struct error *e)
                   l->seal.box, why.text);
         return error_hint(e, "run the command again when the store answers"), -EINPROGRESS;
     }
-    if (e)
-        *e = why;
+    error_pass(e, &why);
     return r;
 }
 

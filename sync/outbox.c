@@ -106,8 +106,8 @@ int outbox_check(struct outbox *o, struct error *e)
 {
     pthread_mutex_lock(&o->mutex);
     int r = o->failed ? o->error.code : 0;
-    if (r < 0 && e)
-        *e = o->error;
+    if (r < 0)
+        error_pass(e, &o->error);
     pthread_mutex_unlock(&o->mutex);
     return r;
 }

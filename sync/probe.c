@@ -111,8 +111,7 @@ static int judge(struct probe *p, const char *key, const struct writer writers[P
         if (w->result == 0)
             winner = w;
         else if (w->result != -ESTALE && w->result != -EBUSY && w->result != -EHOSTUNREACH) {
-            if (e)
-                *e = w->error;
+            error_pass(e, &w->error);
             return w->result;
         }
     }
@@ -227,8 +226,7 @@ static int match_nothing(struct probe *p, const char *etag, struct error *e)
         return unfit(e, p->store, "If-Match made an object that was not there");
     if (r == -ESTALE || r == -EBUSY || r == -EHOSTUNREACH)
         return r == -ESTALE;
-    if (e)
-        *e = why;
+    error_pass(e, &why);
     return r;
 }
 

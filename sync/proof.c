@@ -25,9 +25,7 @@ static int judge(struct proof *p, const struct error *why, struct error *e)
         p->broken = "it is cut off or damaged";
         return 0;
     }
-    if (e)
-        *e = *why;
-    return why->code;
+    return error_pass(e, why);
 }
 
 /* Content by its hash; metadata by the hash of that and its kind (sync/push). */

@@ -297,8 +297,8 @@ static int begin_content(struct save *s, const struct change *c, struct pending 
         why = (struct error){ 0 };
         r = take_as_it_is(s, c, p, buf_string(&path), directory, &why);
     }
-    if (r < 0 && e)
-        *e = why;
+    if (r < 0)
+        error_pass(e, &why);
     return r < 0 ? error_prefix(e, "%s", buf_string(&path)), r : 0;
 }
 

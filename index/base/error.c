@@ -97,3 +97,16 @@ int error_hint(struct error *e, const char *fmt, ...)
     va_end(args);
     return e->code;
 }
+
+int error_pass(struct error *e, const struct error *why)
+{
+    if (e)
+        *e = *why;
+    return why->code;
+}
+
+void error_clear(struct error *e)
+{
+    if (e)
+        *e = (struct error){ 0 };
+}

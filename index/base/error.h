@@ -6,7 +6,8 @@
  *
  * Functions that can fail return 0 or -errno and take `struct error *e` as last argument. The one that detects the
  * failure sets kind and text; callers may prefix what they were doing, so that the chain reads from outside in:
- * "park demo: write pack 3f9a: No space left on device". e may be NULL when only the code matters.
+ * "park demo: write pack 3f9a: No space left on device". e may be NULL when only the code matters, so nobody but this
+ * module writes to it whole.
  * An error is a plain value: no ownership, no freeing, not shared between threads.
  */
 
@@ -40,6 +41,10 @@ int error_say(struct error *e, enum error_kind kind, int code, const char *fmt, 
 
 /* Puts "fmt: " before the text, unless it begins so already. Returns e's code (-1 if e is NULL). */
 int error_prefix(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* e becomes a copy of why, hint and all. Returns why's code. */
+int error_pass(struct error *e, const struct error *why);
+void error_clear(struct error *e); /* as if nothing had gone wrong */
 
 /* Sets the hint, one sentence that names the next step. Returns e's code (-1 if e is NULL). */
 int error_hint(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

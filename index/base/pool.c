@@ -117,8 +117,7 @@ int pool_run(struct pool *p, int (*work)(void *arg, struct error *e), void (*dro
         pthread_cond_wait(&p->space, &p->mutex);
     if (p->failed) {
         r = p->error.code;
-        if (e)
-            *e = p->error;
+        error_pass(e, &p->error);
     } else {
         p->ring[(p->first + p->queued) % p->room] = j;
         p->queued++;
@@ -136,8 +135,8 @@ int pool_wait(struct pool *p, struct error *e)
     while (p->queued > 0 || p->busy > 0)
         pthread_cond_wait(&p->idle, &p->mutex);
     int r = p->failed ? p->error.code : 0;
-    if (r < 0 && e)
-        *e = p->error;
+    if (r < 0)
+        error_pass(e, &p->error);
     pthread_mutex_unlock(&p->mutex);
     return r;
 }

@@ -28,8 +28,7 @@ int together_run(struct together *calls, size_t count, struct error *e)
 
     for (size_t i = 0; i < count; i++) {
         if (calls[i].result < 0) {
-            if (e)
-                *e = calls[i].error;
+            error_pass(e, &calls[i].error);
             return calls[i].result;
         }
     }

@@ -28,6 +28,14 @@ expect_output "timers: snapshot none, prune none"
 expect_output "no box is active here"
 on a ag-box ls --snapshots two --json | jq -e '(.snapshots | length) == 5 and .snapshots[0].newest and .holds[0].node == "a"'
 
+# What a crash left of a first `up`, before its journal was written, is nothing yet.
+mkdir -p -m 700 "$WORK/node/b/state/box/one"
+for words in ls status "status one" resume doctor; do
+    code=0
+    on b ag-box $words >"$WORK/output" 2>&1 || code=$?
+    [ "$code" -le 1 ] || fail "$words: exit $code: $(cat "$WORK/output")"
+done
+
 # A store that does not answer, or a listing that breaks off, is no empty store.
 fault drop-request --op LIST
 expect_exit 5 on b env AGBOX_LOG=warn timeout 100 ag-box ls --json

@@ -135,6 +135,13 @@ source_file sync/a.c '/* printf(3) to stdout */' 'static void f(void)' '{' '    
 verdict 0
 
 new_tree
+source_file cli/a.c 'static void f(struct error *e)' '{' '    *e = why;' '}'
+refused 'cli/a.c:4: an error is passed on with error_pass'
+new_tree
+source_file cli/a.c 'static void f(void)' '{' '    struct error *e = &why;' '}'
+verdict 0
+
+new_tree
 source_file index/unbuilt.c 'int x;'
 refused 'index/unbuilt.c:1: not named in index/meson.build'
 
