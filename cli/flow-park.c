@@ -151,14 +151,15 @@ int flow_let_go(struct stack *s, struct error *e)
     return s->record.full ? move_back(s, e) : thaw(s, e);
 }
 
-static void tell(struct stack *s, const struct saved *saved)
+static void tell(struct stack *s, const struct saved *saved, const char *pin)
 {
     char id[SNAPSHOT_ID_TEXT], size[16];
     snapshot_id_text(&s->record.committed, id); /* an earlier release of ours may have landed first */
     text_size(size, saved->stats.sent_bytes);
     flow_tell_saved(s, &s->record.committed, saved);
     if (saved->changed)
-        ui_line(s->ui, "%s is parked: snapshot %.8s, %s sent; any node may take it up", s->name, id, size);
+        ui_line(s->ui, "%s is parked: snapshot %.8s, %s sent; %s%s may take it up", s->name, id, size,
+                pin[0] ? "only " : "any node", pin);
     else
         ui_line(s->ui, "%s is parked: nothing had changed since snapshot %.8s", s->name, id);
     if (saved->sockets)
@@ -197,7 +198,7 @@ static int save_and_commit(struct stack *s, uint64_t ahead, struct stash_list *r
     if (r == 0)
         r = commit(s, &saved, &f.meta, e);
     if (r == 0)
-        tell(s, &saved);
+        tell(s, &saved, f.meta.pin);
     saved_release(&saved);
     return r;
 }

@@ -2,6 +2,7 @@
 #include "cli/flow.h"
 
 #include "cli/mounts.h"
+#include "cli/nodes.h"
 #include "cli/project.h"
 #include "cli/stashing.h"
 #include "index/base/clock.h"
@@ -68,6 +69,23 @@ static int refuse_pin(struct stack *s, const char *pin, char *const *assignments
                           s->name, pin);
     }
     return 0;
+}
+
+/* A box that is pinned to a name that no node has comes up nowhere, and nobody can take the pin away. */
+static int refuse_unknown_pin(const struct config *c, char *const *assignments, int count, struct error *e)
+{
+    struct nodes nodes;
+    const struct nodes_entry *ignored;
+    int r = 0;
+    for (int i = 0; r == 0 && i < count; i++) {
+        const char *pin = strncmp(assignments[i], "pin=", 4) == 0 ? assignments[i] + 4 : "";
+        if (!pin[0] || strcmp(pin, c->node) == 0)
+            continue;
+        r = nodes_load(c, &nodes, e);
+        if (r == 0 && !nodes_alone(&nodes))
+            r = nodes_find(&nodes, c, pin, &ignored, e);
+    }
+    return r;
 }
 
 /* Before the lease is taken: what no box takes needs none. What up would refuse here, it would refuse elsewhere, too,
@@ -160,7 +178,9 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
 
 int flow_set(struct stack *s, char *const *assignments, int count, struct error *e)
 {
-    int r = flow_resolve(s, e);
+    int r = refuse_unknown_pin(s->config, assignments, count, e);
+    if (r == 0)
+        r = flow_resolve(s, e);
     if (r < 0)
         return r;
     switch (s->record.state) {

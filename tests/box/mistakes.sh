@@ -64,6 +64,10 @@ chmod +x "$WORK/bin/ssh"
 (umask 077; printf 'a local\nc gone\n' >"$WORK/node/a/config/nodes")
 refused 2 "no node nowhere in $WORK/node/a/config/nodes (this node is a)" "" a ag-box up --node nowhere demo
 refused 1 "No route to host" "" a env PATH="$WORK/bin:$PATH" ag-box up --node c demo
+refused 2 "no node typo in $WORK/node/a/config/nodes" "there are: a c" a ag-box set demo pin=typo # nobody could undo it
+on a ag-box set demo pin=c
+refused 3 "pinned to c" "" b ag-box up demo
+on a env BOX_NODE=c ag-box set demo pin=
 rm "$WORK/node/a/config/nodes"
 
 # --- a machine without what a box needs
