@@ -80,10 +80,19 @@ static int look_at(const char *path, const char *type, const char *source, bool 
     return 0;
 }
 
-/* Without its supervisor and daemon a FUSE file system stays mounted, and answers nothing for ever. */
-static bool is_dead(const char *lower)
+/*
+ * Without its supervisor and daemon a FUSE file system stays mounted, and answers nothing for ever. A daemon that is
+ * there is not waited for: of one that is stopped, or stuck, the file system cannot even be asked.
+ */
+static bool is_dead(struct stack *s, const char *lower)
 {
     struct statfs st;
+    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
+    json_t *request = json_pack("{s:s}", "command", "status");
+    int r = control_call(path, request, 0, NULL, NULL);
+    json_decref(request);
+    if (r != -ENOENT && r != -ECONNREFUSED)
+        return false;
     return statfs(lower, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
@@ -98,7 +107,7 @@ int mounts_look(struct stack *s, enum mounts_state *ret, struct error *e)
         r = look_at(s->record.path, "overlay", p.source, &shown, &is_shown, e);
     if (r < 0)
         return r;
-    if (is_fuse && is_overlay && !is_dead(p.lower))
+    if (is_fuse && is_overlay && !is_dead(s, p.lower))
         *ret = is_shown ? MOUNTS_SHOWN : MOUNTS_TREE;
     else
         *ret = lower || tree || is_shown ? MOUNTS_PARTLY : MOUNTS_NONE;

@@ -20,3 +20,13 @@ expect_output "up again"
 expect_file "$project/file" first
 expect_file "$project/written" written
 on a ag-box park demo
+
+# A daemon that does not go on hinders no look at how things stand.
+on a ag-box up demo
+daemon=$(on a ag-box status --json demo | jq .daemon_pid)
+kill -STOP "$daemon"
+code=0; on a timeout --signal=KILL 30 ag-box status --json demo >"$WORK/status" || code=$?
+kill -CONT "$daemon"
+[ "$code" = 0 ] || fail "status waits for a daemon that is stopped"
+[ "$(json_field "$WORK/status" state)" = mounted ]
+on a ag-box park demo
