@@ -11,7 +11,8 @@
  * own, because a rotten row would make a park refer to the wrong bytes.
  *
  * Errors: -ENOENT no such row (no text) · -EBADMSG ERROR_DAMAGED the file is not usable (rotten, moved away) · -ENOSPC
- * ERROR_FAILED the disk is full · -EBUSY ERROR_BUSY locked for longer than the busy timeout · -EIO ERROR_FAILED.
+ * ERROR_FAILED the disk is full · -EBUSY ERROR_BUSY locked for longer than the busy timeout · -EMFILE, -ENFILE, -EIO
+ * ERROR_FAILED.
  */
 
 #include "index/base/error.h"

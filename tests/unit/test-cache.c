@@ -162,6 +162,29 @@ static void without_descriptors_nothing_is_forgotten(void **state)
     cache_close(c);
 }
 
+/* Fails if a catalog that cannot be opened just now is taken for a rotten one, and all caches are thrown away. */
+static void opened_without_descriptors_it_keeps_all(void **state)
+{
+    struct rlimit before;
+    struct error e = { 0 };
+    struct cache *c = open_cache(0);
+    assert_int_equal(put(c, 1, 0, 1, false), 0);
+    cache_close(c);
+    int first = open("/", O_PATH | O_CLOEXEC);
+    assert_true(first >= 0);
+    close(first);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int n = first, r = -1; r < 0; n++) {
+        struct rlimit few = { (rlim_t)n, before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        r = cache_open(inside, "demo", 0, &c, &e);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_true(r == 0 || r == -EMFILE);
+    }
+    assert_true(has_right_bytes(c, 1, 0));
+    cache_close(c);
+}
+
 static void frames_outside_of_the_bytes_are_refused(void **state)
 {
     _cleanup_(cache_closep) struct cache *c = open_cache(0);
@@ -460,6 +483,7 @@ int main(void)
         TEST(what_was_put_is_read_also_after_opening_again),
         TEST(a_forgotten_frame_is_gone_and_its_neighbours_are_not),
         TEST(without_descriptors_nothing_is_forgotten),
+        TEST(opened_without_descriptors_it_keeps_all),
         TEST(frames_outside_of_the_bytes_are_refused),
         TEST(the_least_recently_used_goes_when_the_limit_is_passed),
         TEST(kept_frames_stay_until_the_mark_is_taken_back),
