@@ -277,13 +277,6 @@ static int copy_below(struct copy *c, int from, int to, unsigned depth, struct e
     return r == 0 && fsync(made) < 0 ? error_set(e, ERROR_FAILED, -errno, "fsync") : r;
 }
 
-static int discard(int directory, struct error *e)
-{
-    if (unlinkat(directory, COPY_TEMPORARY, 0) == 0 || errno == ENOENT)
-        return 0;
-    return remove_tree(directory, COPY_TEMPORARY, e);
-}
-
 /* The entry name of from, complete under the temporary name in to. */
 static int copy_aside(struct copy *c, int from, const char *name, const struct attributes *a, int to, struct error *e)
 {
@@ -323,13 +316,13 @@ static int copy_between(struct copy *c, int from, const char *name, int to, cons
     int r = attributes_read(from, name, &a, e);
     if (r < 0 || passed_over(&a))
         return r;
-    r = discard(to, e);
+    r = remove_tree(to, COPY_TEMPORARY, e);
     if (r == 0)
         r = copy_aside(c, from, name, &a, to, e);
     if (r == 0)
         r = put_in_place(to, as, times, e);
     if (r < 0) {
-        discard(to, NULL);
+        remove_tree(to, COPY_TEMPORARY, NULL);
         futimens(to, times);
         census_free(c->links); /* it may hold names that never came to be */
         c->links = census_new();

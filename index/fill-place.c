@@ -3,7 +3,6 @@
 
 #include "index/attributes.h"
 #include "index/base/mem.h"
-#include "index/base/remove.h"
 #include "index/content.h"
 #include "index/key.h"
 #include "index/reach.h"
@@ -42,11 +41,6 @@ int fill_place_matches(int directory, const char *name, const struct entry *n, s
     bool same = false;
     r = fd < 0 ? error_set(e, ERROR_FAILED, fd, "open") : content_same(fd, n, source, key, &same, e);
     return r < 0 ? r : same;
-}
-
-int fill_place_clear(int directory, const char *name, struct error *e)
-{
-    return unlinkat(directory, name, 0) == 0 || errno == ENOENT ? 0 : remove_tree(directory, name, e);
 }
 
 int fill_place_open_up(int directory, const char *name, struct error *e)

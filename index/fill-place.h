@@ -18,6 +18,5 @@ bool fill_place_looks_like(int directory, const char *name, const struct entry *
  */
 int fill_place_matches(int directory, const char *name, const struct entry *n, struct source *source,
                        const struct hash_key *key, struct error *e);
-int fill_place_clear(int directory, const char *name, struct error *e); /* whatever is there; absent: 0 */
 /* A directory that is to be filled again: nothing made in it inherits an ACL. */
 int fill_place_open_up(int directory, const char *name, struct error *e);

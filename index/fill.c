@@ -5,6 +5,7 @@
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
+#include "index/base/remove.h"
 #include "index/content.h"
 #include "index/fill-place.h"
 #include "index/key.h"
@@ -118,7 +119,7 @@ static int settle(struct fill *f, const char *name, const struct entry *n, struc
         return 0;
     int r = fill_place_matches(f->directory, name, n, f->config->source, f->config->key, e);
     if (r == 0)
-        return fill_place_clear(f->directory, name, e);
+        return remove_tree(f->directory, name, e);
     if (r > 0 && n->type == ENTRY_FILE) {
         f->stats.kept++;
         f->stats.bytes += n->size;
@@ -156,7 +157,7 @@ static int put_link(struct fill *f, const char *name, const char *first, struct 
         fstatat(f->directory, name, &b, AT_SYMLINK_NOFOLLOW) == 0) {
         if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
             return 0;
-        r = fill_place_clear(f->directory, name, e);
+        r = remove_tree(f->directory, name, e);
         if (r < 0)
             return r;
     }

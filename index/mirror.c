@@ -263,16 +263,9 @@ static int take_away(struct mirror *m, struct error *e)
     return r;
 }
 
-static int discard(int dir, struct error *e)
-{
-    if (unlinkat(dir, MIRROR_TEMPORARY, 0) == 0 || errno == ENOENT)
-        return 0;
-    return remove_tree(dir, MIRROR_TEMPORARY, e);
-}
-
 static int put(struct mirror *m, const struct spot *from, const struct spot *to, struct error *e)
 {
-    int r = discard(to->dir, e);
+    int r = remove_tree(to->dir, MIRROR_TEMPORARY, e);
     if (r < 0)
         return r;
     _cleanup_(copy_freep) struct copy *c = copy_new(from->dir, to->dir);
@@ -285,7 +278,7 @@ static int put(struct mirror *m, const struct spot *from, const struct spot *to,
         r = error_set(e, ERROR_FAILED, -errno, "replace %s", buf_string(&m->to));
     crash_point("mirror-rename.after");
     if (r < 0)
-        return discard(to->dir, NULL), r;
+        return remove_tree(to->dir, MIRROR_TEMPORARY, NULL), r;
     m->stats->changed++;
     return fsync(to->dir) < 0 ? error_set(e, ERROR_FAILED, -errno, "fsync the directory of %s", buf_string(&m->to)) : 0;
 }

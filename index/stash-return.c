@@ -39,10 +39,8 @@ static int remove_returned(struct returning *r, struct error *e)
     int code = reach_parent(r->stash->fd, buf_string(&r->from), &parent, &name);
     if (code < 0)
         return error_set(e, ERROR_FAILED, code, "open stash/%s", buf_string(&r->from));
-    if (unlinkat(parent, name, 0) == 0)
-        return 0;
-    return errno == EISDIR || errno == EPERM ? remove_tree(parent, name, e)
-                                             : error_set(e, ERROR_FAILED, -errno, "remove %s", buf_string(&r->from));
+    code = remove_tree(parent, name, NULL);
+    return code < 0 ? error_set(e, ERROR_FAILED, code, "remove stash/%s", buf_string(&r->from)) : 0;
 }
 
 static int return_entry(struct returning *r, struct error *e);

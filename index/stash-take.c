@@ -116,10 +116,8 @@ static int remove_copied(struct taking *t, const struct taken *i, struct error *
         r = fstat(parent, &st) < 0 ? -errno : 0;
     if (r < 0)
         return error_set(e, ERROR_FAILED, r, "open the directory of %s", i->path);
-    r = unlinkat(parent, name, 0) < 0 ? -errno : 0;
-    if (r == -EISDIR || r == -EPERM)
-        r = remove_tree(parent, name, e);
-    else if (r < 0)
+    r = remove_tree(parent, name, NULL);
+    if (r < 0)
         error_set(e, ERROR_FAILED, r, "remove %s", i->path);
     struct timespec times[2] = { st.st_atim, st.st_mtim };
     futimens(parent, times);

@@ -34,6 +34,15 @@ static void removal_release(struct removal *w)
         close(w->fd);
 }
 
+/* 1: unlink does not remove it: a directory, or immutable. */
+static int unlink_plain(int dir, const char *name)
+{
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    return errno == EISDIR || errno == EPERM ? 1 : -errno;
+}
+
+/* What unlink did not remove. */
 static int enter(struct removal *w, const char *name)
 {
     struct stat st;
@@ -42,7 +51,7 @@ static int enter(struct removal *w, const char *name)
     struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_XDEV };
     int fd = (int)syscall(SYS_openat2, w->fd, name, &how, sizeof(how));
     if (fd < 0)
-        return errno == EXDEV ? -EBUSY : -errno;
+        return errno == EXDEV ? -EBUSY : errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
     w->levels = mem_grow(w->levels, w->depth + 1, sizeof(*w->levels));
     w->levels[w->depth++] = (struct level){ mem_strdup(name), st.st_dev, st.st_ino };
     close(w->fd);
@@ -84,14 +93,8 @@ static int empty_one(struct removal *w)
     for (struct dirent *n; r == 0 && (n = readdir(d)); errno = 0) {
         if (strcmp(n->d_name, ".") == 0 || strcmp(n->d_name, "..") == 0)
             continue;
-        if (unlinkat(w->fd, n->d_name, 0) == 0 || errno == ENOENT)
-            continue;
-        if (errno != EISDIR && errno != EPERM) {
-            r = -errno;
-            continue;
-        }
-        r = enter(w, n->d_name);
-        if (r == 0)
+        r = unlink_plain(w->fd, n->d_name);
+        if (r > 0 && (r = enter(w, n->d_name)) == 0)
             r = 1;
     }
     if (r == 0 && errno)
@@ -105,21 +108,22 @@ static int run(struct removal *w, const char *name)
     int r = enter(w, name);
     if (r == -ENOENT)
         return 0;
-    while (r == 0 && w->depth > 0) {
+    while (r >= 0 && w->depth > 0) {
         r = empty_one(w);
         if (r == 0)
             r = leave(w);
-        else if (r == 1)
-            r = 0;
     }
     return r;
 }
 
 int remove_tree(int dir, const char *name, struct error *e)
 {
-    crash_point("remove.before");
-    _cleanup_(removal_release) struct removal w = { .fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
-    int r = w.fd < 0 ? -errno : run(&w, name);
-    crash_point("remove.after");
+    int r = unlink_plain(dir, name);
+    if (r > 0) {
+        crash_point("remove.before");
+        _cleanup_(removal_release) struct removal w = { .fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+        r = w.fd < 0 ? -errno : run(&w, name);
+        crash_point("remove.after");
+    }
     return r < 0 ? error_set(e, ERROR_FAILED, r, "remove %s", name) : 0;
 }

@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -71,11 +74,46 @@ static void what_is_mounted_inside_is_not_touched(void **state)
     assert_int_equal(rmdir("other"), 0);
 }
 
+static bool set_immutable(const char *path, bool on)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), flags = on ? FS_IMMUTABLE_FL : 0;
+    assert_true(fd >= 0);
+    int r = ioctl(fd, FS_IOC_SETFLAGS, &flags);
+    close(fd);
+    return r == 0;
+}
+
+static void an_entry_of_any_kind_goes(void **state)
+{
+    make_file("file");
+    assert_int_equal(symlink("nowhere", "link"), 0);
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    assert_int_equal(remove_tree(top, "file", NULL), 0);
+    assert_int_equal(remove_tree(top, "link", NULL), 0);
+    assert_int_equal(remove_tree(top, "fifo", NULL), 0);
+}
+
+static void what_is_immutable_is_told_so(void **state)
+{
+    assert_int_equal(mkdir("tree", 0700), 0);
+    make_file("tree/file");
+    bool can = set_immutable("tree/file", true);
+    int r = remove_tree(top, "tree", NULL);
+    if (can)
+        set_immutable("tree/file", false);
+    assert_int_equal(remove_tree(top, "tree", NULL), 0);
+    if (!can)
+        skip();
+    assert_int_equal(r, -EPERM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_goes_and_what_its_links_name_stays),
         cmocka_unit_test(what_is_mounted_inside_is_not_touched),
+        cmocka_unit_test(an_entry_of_any_kind_goes),
+        cmocka_unit_test(what_is_immutable_is_told_so),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
