@@ -24,6 +24,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#define LOOKS 3 /* at a head that others change meanwhile */
+
 struct going_up {
     struct stack *stack;
     const struct flow_up_options *options;
@@ -81,19 +83,46 @@ static int take_snapshot(void *arg, struct error *e)
     return snapshots_fetch(u->stack->store, u->stack->name, &u->root, &u->sealed, e);
 }
 
+static bool is_held(const struct going_up *u)
+{
+    return u->head.state == HEAD_HELD && !u->options->force && !head_expired(&u->head) &&
+           outcome_standing(&u->stack->record, &u->head) != LEASE_OURS;
+}
+
+static int take_nothing(void *arg, const struct head *h, struct error *e)
+{
+    (void)arg;
+    return error_say(e, ERROR_BUSY, -EAGAIN, "box %s was given free while it was looked at", h->box);
+}
+
+/* Somebody else's lease, who is named; unless it has ended since we looked: then the newest head is checked, and is
+ * what we go on with. */
+static int see_holder(struct going_up *u, struct error *e)
+{
+    struct error why = { 0 };
+    struct lease_take t = { .then = BOX_STATE_COUNT, .check = take_nothing };
+    int r = check_head(u, &u->head, &why);
+    for (unsigned i = 0; r == 0 && i < LOOKS && is_held(u); i++) {
+        r = lease_acquire(&u->lease, &u->head, &t, &why);
+        if (r == -EAGAIN)
+            r = lease_read(&u->lease, false, &u->head, &why);
+        if (r == 0)
+            r = check_head(u, &u->head, &why);
+    }
+    if (r == 0 && is_held(u))
+        r = take_nothing(NULL, &u->head, &why);
+    return r < 0 ? error_pass(e, &why) : 0;
+}
+
 /* Steps 1 to 4. A foreign lease is not taken before its snapshot has been read (rule L4). */
 static int acquire(struct going_up *u, struct error *e)
 {
     struct stack *s = u->stack;
-    u->root = u->head.root;
-    int r = check_head(u, &u->head, e);
+    int r = see_holder(u, e);
     if (r < 0)
         return r;
+    u->root = u->head.root;
     bool foreign = u->head.state == HEAD_HELD;
-    if (foreign && !u->options->force && !head_expired(&u->head)) {
-        struct lease_take t = { .then = BOX_ACQUIRED };
-        return lease_acquire(&u->lease, &u->head, &t, e); /* says who holds it */
-    }
     if (foreign) {
         r = take_snapshot(u, e);
         if (r < 0)

@@ -14,8 +14,9 @@ mkdir "$project"
 on a ag-box track demo "$project"
 on a ag-box park demo
 on a ag-box up demo
-on a ag-box exec -d demo -- sh -c 'touch begun; while [ ! -e end ]; do sleep 0.1; done; touch ended'
-on a sh -c "while [ ! -e '$project/begun' ]; do sleep 0.01; done"
+on a ag-box exec demo -- touch begun
+keeper() { json_field <(on a ag-box status --json demo) box_pid; }
+first=$(keeper)
 on b ag-box up --force --no-start demo
 expect_exit 3 on a ag-box snapshot demo
 expect_state a demo fenced
@@ -27,8 +28,7 @@ on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go
 read -r <"$WORK/ready"
 expect_exit 8 on a ag-box park demo
 expect_error "$project/open"
-on a ag-box exec demo -- touch end # the same box: its program sees it
-on a sh -c "while [ ! -e '$project/ended' ]; do sleep 0.01; done"
+[ "$(keeper)" = "$first" ] || fail "the box was stopped by a park that was refused"
 echo >"$WORK/go"; wait $writer
 
 fault status 403 --op PUT --key 'box/demo/fork/*'
