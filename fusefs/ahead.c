@@ -10,6 +10,7 @@
 #define SLACK (1024u * 1024) /* the kernel's requests of one reader overtake each other */
 #define WINDOW_FIRST (1024u * 1024)
 #define FRAMES_MAX 256u /* one hint */
+#define NO_ROOM_S 10
 
 struct run {
     uint64_t position, end;
@@ -25,8 +26,16 @@ struct ahead {
     bool stopped;
     struct run runs[RUNS]; /* by position, later ones push out earlier ones */
     struct locator next[FRAMES_MAX];
-    size_t next_count; /* 0: the thread is free for a hint */
+    size_t next_count;    /* 0: the thread is free for a hint */
+    time_t no_room_until; /* the cache took no more: what is read ahead would be fetched twice */
 };
+
+static time_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec;
+}
 
 static void *work(void *arg)
 {
@@ -41,10 +50,11 @@ static void *work(void *arg)
         size_t count = a->next_count;
         memcpy(frames, a->next, count * sizeof(frames[0]));
         pthread_mutex_unlock(&a->lock);
-        struct error e;
-        (void)source_warm(a->source, frames, count, SOURCE_BACKGROUND, &e);
+        int r = source_prepare(a->source, frames, count, SOURCE_BACKGROUND, NULL);
         pthread_mutex_lock(&a->lock);
         a->next_count = 0;
+        if (r > 0)
+            a->no_room_until = now() + NO_ROOM_S;
     }
     pthread_mutex_unlock(&a->lock);
     return NULL;
@@ -114,7 +124,7 @@ void ahead_note(struct ahead *a, uint64_t position, const struct extents *x, uin
         return;
     pthread_mutex_lock(&a->lock);
     struct run *run = &a->runs[position % RUNS];
-    if (goes_on(run, position, offset, end) && a->next_count == 0) {
+    if (goes_on(run, position, offset, end) && a->next_count == 0 && now() >= a->no_room_until) {
         uint64_t from = run->warmed > run->end ? run->warmed : run->end, to = run->end + run->window;
         if (from < to) {
             hint(a, x, from, to);

@@ -7,7 +7,7 @@
  * Told of every read, it notices runs (a read that begins about where the last one of this file ended) and has one
  * background thread warm the frames that follow: the window starts at 1 MiB and doubles with each further read of the
  * run up to AHEAD_MAX. The thread never holds up a read: while it is busy, further hints are dropped. Errors are left
- * to the read that meets them.
+ * to the read that meets them; after one of the cache, which has no room, nothing is read ahead for a while.
  */
 
 #include "fusefs/lists.h"

@@ -185,7 +185,7 @@ static int warm_children(struct check *c, const struct page *p, struct error *e)
     struct error why = { 0 };
     for (uint32_t i = 0; i < p->count; i++)
         l[i] = page_child(p, i).frame;
-    int r = source_warm(c->config->source, l, p->count, SOURCE_DEMAND, &why);
+    int r = source_prepare(c->config->source, l, p->count, SOURCE_DEMAND, &why);
     if (r < 0 && why.kind != ERROR_DAMAGED) { /* damage is found again where it is looked at */
         error_pass(e, &why);
         return r;

@@ -44,6 +44,7 @@ on e mount -t tmpfs -o size=40m,mode=700 none "$WORK/node/e/state"
 on e ag-box ls
 on e sh -c "head -c 39000k /dev/zero >'$WORK/node/e/state/fills'"
 on e ag-box restore linked "$WORK/restored"
+on e ag-box check
 on e ag-box prune
 on e ag-box mount linked "$WORK/mounted"
 [ "$(on e ag-box digest "$WORK/restored")" = "$(on e ag-box digest "$WORK/mounted/project")" ] ||

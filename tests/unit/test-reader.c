@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fusefs/reader.h"
 
+#include "fusefs/ahead.h"
 #include "index/base/mem.h"
 #include "tests/unit/twin.h"
 
@@ -151,6 +152,38 @@ static void a_sequential_reader_is_read_ahead_for(void **state)
     assert_true(twin_count(twin).warmed > 10);
 }
 
+/* Over the twin: a cache that is full. */
+static _Atomic unsigned asked;
+
+static int get_below(struct source *s, const struct locator *l, enum frame_kind kind, struct frame **ret,
+                     struct error *e)
+{
+    return source_get(twin_source(twin), l, kind, ret, e);
+}
+
+static int warm_nothing(struct source *s, const struct locator *l, size_t count, enum source_urgency urgency,
+                        struct error *e)
+{
+    asked++;
+    return error_say(e, ERROR_FAILED, -ENOSPC, "the cache cannot take more");
+}
+
+/* Else all that is read is fetched twice while the disk is full. */
+static void where_the_cache_has_no_room_nothing_is_read_ahead(void **state)
+{
+    struct source full = { get_below, warm_nothing };
+    struct ahead *a;
+    const struct extents x = { file.extents, file.extent_count };
+    assert_int_equal(ahead_new(&full, &a, NULL), 0);
+    for (unsigned position = 0; position < 2; position++)
+        for (unsigned i = 0; i < 500; i++) {
+            ahead_note(a, position, &x, i, i + 1);
+            usleep(asked == 0 || position == 1 ? 100 : 0);
+        }
+    ahead_free(a);
+    assert_int_equal(asked, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +193,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_error_is_not_remembered_and_takes_no_buffer, start, stop),
         cmocka_unit_test_setup_teardown(extents_that_leave_their_frame_or_file_are_damage, start, stop),
         cmocka_unit_test_setup_teardown(a_sequential_reader_is_read_ahead_for, start, stop),
+        cmocka_unit_test_setup_teardown(where_the_cache_has_no_room_nothing_is_read_ahead, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
