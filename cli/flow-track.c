@@ -164,6 +164,8 @@ int flow_track(struct stack *s, const char *path, bool sessions, struct error *e
     int r = state == BOX_PARKED ? flow_clean_all(s, e) : 0;
     if (r == 0)
         r = begin(s, &l, path, e);
+    if (r == 0 && (r = project_claim(s, path, e)) < 0 && state != BOX_TRACKING)
+        flow_set_state(s, BOX_NONE, NULL); /* of two that begin at the same time each sees the other by now */
     if (r == 0)
         r = project_make_home(s, path, e);
     if (r == 0 && sessions)

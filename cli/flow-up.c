@@ -410,6 +410,8 @@ int flow_up_fresh(struct stack *s, const struct flow_up_options *o, struct error
     int r = read_head(&u, e);
     if (r == 0)
         r = acquire(&u, e);
+    if (r == 0) /* again: of two boxes that come up at one path at the same time each sees the other by now */
+        r = project_claim(s, s->record.path, e);
     if (r == 0)
         r = commit_from(&u, e);
     if (r == 0) {
