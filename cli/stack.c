@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #define COMMAND_WAIT_MS 10000
+#define CONFIG_WAIT_MS 10000
 #define BACKGROUND_THREADS 4
 
 void stack_use(struct stack *s, const struct config *c, struct ui *ui)
@@ -94,6 +95,16 @@ static int refuse_other(struct stack *s, struct bytes known, struct bytes config
     return error_hint(e, "mount what holds the old one; if it is gone for good, delete %s to use this one", dir);
 }
 
+/* What is known here already is not written again; else one writes at a time, as others may be about to. */
+static int keep_config(int dir, struct bytes known, struct bytes config, struct error *e)
+{
+    _cleanup_close_ int lock = -1;
+    if (bytes_compare(known, config) == 0)
+        return 0;
+    int r = lock_take(dir, "lock", CONFIG_WAIT_MS, &lock, e);
+    return r < 0 ? r : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
+}
+
 static int unlock(struct stack *s, struct error *e)
 {
     _cleanup_close_ int dir = open_key_directory(s, e);
@@ -115,14 +126,14 @@ static int unlock(struct stack *s, struct error *e)
     r = refuse_other(s, buf_bytes(&known), buf_bytes(&config), e);
     if (r == 0)
         r = keys_open_bytes(buf_bytes(&config), s->config->password, dir, &s->keys, e);
-    return r < 0 ? r : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
+    return r < 0 ? r : keep_config(dir, buf_bytes(&known), buf_bytes(&config), e);
 }
 
 /* The copy of config first: with the old one the password would go on opening what it holds. */
 int stack_forget_key(struct stack *s, struct bytes config, struct error *e)
 {
     _cleanup_close_ int dir = open_key_directory(s, e);
-    int r = dir < 0 ? dir : fd_replace(dir, KEYS_OBJECT, config.data, config.len, e);
+    int r = dir < 0 ? dir : keep_config(dir, (struct bytes){ 0 }, config, e);
     return r < 0 ? r : keys_forget(dir, e);
 }
 

@@ -11,6 +11,13 @@ on a python3 "$TESTS/passwords.py"
 [ "$(slots)" = $'init\ntyped' ]
 BOX_PASSWORD="my secret" on a ag-box key list
 
+# Commands that look at the store's config at the same time are not in each other's way.
+for round in 1 2 3; do
+    rm -r "$WORK/node/a/state/keys"
+    on a sh -c 'for i in 1 2 3 4 5 6 7 8; do ag-box key list >/dev/null || echo failed & done; wait' >"$WORK/failed"
+    [ ! -s "$WORK/failed" ] || fail "$(wc -l <"$WORK/failed") of 8 have failed"
+done
+
 # A password that is too long is refused, not cut: nobody could type the key that it made.
 for long in "$(printf 'x%.0s' {1..1023})" "$(printf 'x%.0s' {1..2000})"; do
     BOX_NEW_PASSWORD=$long expect_exit 2 on a ag-box key passwd
