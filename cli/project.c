@@ -101,6 +101,12 @@ int project_resolve(struct stack *s, const char *dir, char **ret, struct error *
         return error_set(e, ERROR_USAGE, -errno, "%s", path);
     if (!S_ISDIR(st.st_mode))
         return error_say(e, ERROR_USAGE, -ENOTDIR, "%s is not a directory", path);
+    if ((st.st_mode & 07777) == 0) { /* mount_point_guard: it could never move aside */
+        error_say(e, ERROR_USAGE, -EPERM, "%s is closed (mode 0000): a box that is parked comes up there", path);
+        _cleanup_free_ char *word = text_word(path);
+        return error_hint(e, "track another directory; if it is no box's any more: chattr -i %s; chmod 755 %s", word,
+                          word);
+    }
     if (!meta_path_valid(path))
         return error_say(e, ERROR_USAGE, -EINVAL, "%s cannot be a project's path", path);
     if (!text_is_utf8(path, strlen(path))) { /* known now, not when everything has been sent */

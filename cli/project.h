@@ -8,7 +8,8 @@
 
 /*
  * The directory for `track`: absolute, symlinks resolved, malloc'd. Refused (ERROR_USAGE, with the reason): missing,
- * not a directory, a mount point, mounts below it, one of our own directories or store, or above or below one.
+ * not a directory, the closed mount point of a parked box, a mount point, mounts below it, one of our own directories
+ * or store, or above or below one.
  */
 int project_resolve(struct stack *s, const char *dir, char **ret, struct error *e);
 /* A directory outside of the project that git needs for it: what its .git leads to, or where it borrows objects.

@@ -47,3 +47,7 @@ for box in three four; do # what was refused is nothing here
     [ "$box" = "$held" ] || on a ag-box track "$box" "$WORK/as-$box"
     on a ag-box park "$box"
 done
+
+# What is closed until its box comes up again is no directory to begin with.
+expect_exit 2 on a ag-box track five "$WORK/one"
+expect_error "is closed"
