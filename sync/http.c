@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sync/http.h"
 
+#include "index/base/clock.h"
+#include "index/base/log.h"
 #include "index/base/mem.h"
 #include "sync/http-line.h"
 #include "sync/spare.h"
@@ -15,10 +17,12 @@
 #define IDLE_MAX 16 /* handles (each with its connection) kept for later */
 #define CONNECT_LIMIT_S 15
 #define TRANSFER_BUFFER (256L << 10)
+#define SILENCE_NS (10 * 1000000000LL) /* after so much of it, it is told */
 
 struct http_pool {
     unsigned timeout_s;
     const int *stop;
+    int told;              /* that there is no answer: once until there is one */
     pthread_mutex_t mutex; /* of idle */
     CURL *idle[IDLE_MAX];
     unsigned idle_count;
@@ -29,7 +33,9 @@ struct http_pool {
 
 struct transfer {
     CURL *curl;
-    struct spares *spares;
+    struct http_pool *pool;
+    curl_off_t moved; /* bytes, both ways, when it was looked last */
+    int64_t moved_ns;
     int spare; /* the socket, if it was one of them; -1 */
     const struct http_request *request;
     struct http_answer *answer;
@@ -147,9 +153,27 @@ static size_t take_header(char *line, size_t one, size_t len, void *arg)
     return len;
 }
 
-static int look_at_stop(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+/* Whoever waits is to know for what. */
+static void tell_silence(struct transfer *t)
 {
-    return __atomic_load_n((const int *)arg, __ATOMIC_RELAXED) != 0;
+    const char *host = strstr(t->request->url, "://");
+    size_t n = host ? (size_t)(host - t->request->url) + 3 + strcspn(host + 3, "/") : 0;
+    if (__atomic_exchange_n(&t->pool->told, 1, __ATOMIC_RELAXED) == 0)
+        log_warn("%.*s has not answered for %lld s, and is waited for", (int)n, t->request->url,
+                 SILENCE_NS / 1000000000);
+}
+
+/* Called by libcurl about every second. */
+static int look(void *arg, curl_off_t to_come, curl_off_t came, curl_off_t to_go, curl_off_t went)
+{
+    struct transfer *t = arg;
+    int64_t now = clock_boot_ns();
+    if (came + went != t->moved) {
+        t->moved = came + went;
+        t->moved_ns = now;
+    } else if (now - t->moved_ns >= SILENCE_NS)
+        tell_silence(t);
+    return __atomic_load_n(t->pool->stop, __ATOMIC_RELAXED) != 0;
 }
 
 static struct curl_slist *header_list(const struct http_request *q)
@@ -163,8 +187,10 @@ static struct curl_slist *header_list(const struct http_request *q)
     return list;
 }
 
-static void set_limits(struct http_pool *p, CURL *h)
+static void set_limits(struct transfer *t)
 {
+    struct http_pool *p = t->pool;
+    CURL *h = t->curl;
     long timeout = (long)p->timeout_s;
     curl_easy_setopt(h, CURLOPT_SHARE, p->share);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
@@ -179,8 +205,8 @@ static void set_limits(struct http_pool *p, CURL *h)
     curl_easy_setopt(h, CURLOPT_UPLOAD_BUFFERSIZE, TRANSFER_BUFFER);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "ag-box/" AGBOX_VERSION);
     curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, look_at_stop);
-    curl_easy_setopt(h, CURLOPT_XFERINFODATA, (void *)p->stop);
+    curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, look);
+    curl_easy_setopt(h, CURLOPT_XFERINFODATA, t);
 }
 
 static size_t give_body(char *to, size_t one, size_t room, void *arg)
@@ -210,8 +236,9 @@ static void set_body(struct transfer *t)
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
     struct transfer *t = arg;
-    t->spare =
-        purpose == CURLSOCKTYPE_IPCXN && a->socktype == SOCK_STREAM ? spares_take(t->spares, &a->addr, a->addrlen) : -1;
+    t->spare = purpose == CURLSOCKTYPE_IPCXN && a->socktype == SOCK_STREAM
+                   ? spares_take(t->pool->spares, &a->addr, a->addrlen)
+                   : -1;
     return t->spare >= 0 ? t->spare : socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
@@ -252,6 +279,8 @@ static int outcome(struct transfer *t, CURLcode code, const char *detail, struct
     curl_easy_getinfo(t->curl, CURLINFO_REQUEST_SIZE, &sent);
     t->answer->status = (int)status;
     t->answer->sent = sent > 0;
+    if (status > 0)
+        __atomic_store_n(&t->pool->told, 0, __ATOMIC_RELAXED);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->answer->too_large))
         return 0;
     if (code == CURLE_ABORTED_BY_CALLBACK)
@@ -263,12 +292,14 @@ int http_perform(struct http_pool *p, const struct http_request *q, struct http_
 {
     http_answer_release(ret);
     *ret = (struct http_answer){ .length = -1 };
-    struct transfer t = { .curl = handle_take(p), .spares = p->spares, .spare = -1, .request = q, .answer = ret };
+    struct transfer t = {
+        .curl = handle_take(p), .pool = p, .moved_ns = clock_boot_ns(), .spare = -1, .request = q, .answer = ret
+    };
     if (!t.curl)
         return error_set(e, ERROR_FAILED, -ENOMEM, "curl_easy_init");
     char detail[CURL_ERROR_SIZE] = "";
     struct curl_slist *headers = header_list(q);
-    set_limits(p, t.curl);
+    set_limits(&t);
     set_sockets(&t);
     set_request(&t);
     curl_easy_setopt(t.curl, CURLOPT_ERRORBUFFER, detail);

@@ -53,7 +53,8 @@ struct http_answer {
 
 void http_answer_release(struct http_answer *a);
 
-/* timeout_s: of inactivity. stop, when not 0, ends requests: within a second, from a signal handler too. */
+/* timeout_s: of inactivity; after 10 s of it a warning says so. stop, when not 0, ends requests: within a second, from
+ * a signal handler too. */
 int http_pool_new(unsigned timeout_s, const int *stop, struct http_pool **ret, struct error *e);
 void http_pool_free(struct http_pool *p); /* NULL is fine; no request may be running */
 /* A hint, once: so many requests at a time will soon go to the server of url, so that connections may be opened now. */

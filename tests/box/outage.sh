@@ -87,3 +87,11 @@ on a ag-box park demo
 on b ag-box up demo
 expect_file "$project/file" "and on"
 on b ag-box park demo
+
+# A store that takes a request and does not answer is named long before it is given up.
+fault stall 600000 --op GET --key box/demo/head --times 100
+expect_exit 124 on b timeout --signal=INT 13 ag-box status demo
+expect_error "has not answered for 10 s"
+fault clear
+expect_exit 0 on b ag-box status demo
+! grep -q "has not answered" "$WORK/error" || fail "told of a store that answers"
