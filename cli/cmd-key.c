@@ -165,9 +165,26 @@ static int remove_slot(struct stack *s, struct cmd_context *c, const char *id, s
     return 0;
 }
 
+/* A verb with what belongs to it: whoever gives passwd a password here is told, as everyone could read it there. */
+static int check(const struct cmd_context *c, struct error *e)
+{
+    static const char *const alone[] = { "passwd", "add", "list", "export", "recover" };
+    const char *verb = c->arguments[0];
+    if (strcmp(verb, "remove") == 0 && c->argument_count == 2)
+        return 0;
+    for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++)
+        if (strcmp(verb, alone[i]) == 0 && c->argument_count == 1)
+            return 0;
+    error_say(e, ERROR_USAGE, -EINVAL, "key %s: no such verb, or an argument too many or missing", verb);
+    return error_hint(e, "usage: ag-box key %s; passwords are asked for", cmd_key.arguments);
+}
+
 static int run(struct cmd_context *c, struct error *e)
 {
     const char *verb = c->arguments[0];
+    int checked = check(c, e);
+    if (checked < 0)
+        return checked;
     _cleanup_(stack_close) struct stack s = STACK_NONE;
     int r = stack_open(&s, c->config, c->ui, e);
     if (r == 0 && strcmp(verb, "recover") == 0)
@@ -181,12 +198,9 @@ static int run(struct cmd_context *c, struct error *e)
         return list_slots(&s, c->ui, e);
     if (strcmp(verb, "export") == 0)
         return export(&s, c->ui, e);
-    if (strcmp(verb, "passwd") == 0 || strcmp(verb, "add") == 0)
-        return change(&s, c, verb, e);
-    if (strcmp(verb, "remove") == 0 && c->argument_count == 2)
+    if (strcmp(verb, "remove") == 0)
         return remove_slot(&s, c, c->arguments[1], e);
-    error_say(e, ERROR_USAGE, -EINVAL, "key %s: no such verb, or an argument is missing", verb);
-    return error_hint(e, "usage: ag-box key %s", cmd_key.arguments);
+    return change(&s, c, verb, e);
 }
 
 const struct cmd cmd_key = {

@@ -30,6 +30,9 @@ BOX_NEW_PASSWORD=$long on a ag-box key add --label long
 BOX_PASSWORD=$long on a ag-box key list
 on a ag-box key remove "$(on a ag-box key list --json | jq -r '.slots[] | select(.label == "long").id')"
 
+BOX_NEW_PASSWORD=other expect_exit 2 on a ag-box key passwd "a new password"
+expect_error "passwords are asked for"
+
 # BOX_PASSWORD wins, wherever RESTIC_PASSWORD is said.
 cp -p "$WORK/node/a/config/env" "$WORK/env"
 RESTIC_PASSWORD="another repository's" on a ag-box key list
