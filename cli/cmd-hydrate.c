@@ -112,11 +112,12 @@ static int run(struct cmd_context *c, struct error *e)
         r = stack_peek(&s, c->arguments[0], e);
     if (r < 0)
         return r;
-    if (s.record.full && s.record.state == BOX_FULL_HELD) {
+    bool fenced = s.record.state == BOX_FENCED; /* its work goes on (rule L5) */
+    if (s.record.full && (s.record.state == BOX_FULL_HELD || fenced)) {
         ui_line(c->ui, "%s is in plain directories: everything is here", s.name);
         return 0;
     }
-    if (s.record.state != BOX_MOUNTED) {
+    if (s.record.state != BOX_MOUNTED && !fenced) {
         error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not up here", s.name);
         return error_hint(e, "ag-box up %s", s.name);
     }

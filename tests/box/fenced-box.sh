@@ -22,6 +22,7 @@ expect_exit 3 on a ag-box snapshot demo
 expect_state a demo fenced
 expect_exit 0 on a ag-box exec demo -- ls
 expect_output begun
+expect_exit 0 on a ag-box hydrate demo
 
 mkfifo "$WORK/go" "$WORK/ready"
 on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go'" & writer=$!
