@@ -62,7 +62,9 @@ void check_store(struct checking *c, struct check_answer *a)
 /* What every command needs to be allowed; the object goes whatever happens. */
 void check_rights(struct checking *c, struct check_answer *a)
 {
-    static const char next[] = "give the key read and write of this bucket's objects (R2: Object Read & Write)";
+    bool directory = strncmp(c->config->store, "file:", 5) == 0;
+    const char *next = directory ? "look at what holds the directory: it is to be writable, and to have room"
+                                 : "give the key read and write of this bucket's objects (R2: Object Read & Write)";
     uint8_t random[16];
     char id[33], key[64];
     struct error e = { 0 };

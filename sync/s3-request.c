@@ -98,7 +98,9 @@ static int failed(const struct s3 *s, const struct s3_call *c, enum s3_meaning m
     case S3_SHORT:
         return error_say(e, ERROR_DAMAGED, -EBADMSG, "ends inside the range asked for");
     case S3_REFUSED:
-        return error_say(e, ERROR_STORE, -EACCES, "%s refused it: %d %s", where, status, c->code);
+        error_say(e, ERROR_STORE, -EACCES, "%s refused it: %d %s", where, status, c->code);
+        return error_hint(e, "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and BOX_S3_REGION in the env file"),
+               -EACCES;
     case S3_TRANSIENT:
     case S3_DONE:
         break;

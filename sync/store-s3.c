@@ -294,7 +294,8 @@ static int set_place(struct store_s3 *s, const char *url, struct error *e)
     s->prefix = end > len ? mem_printf("%.*s/", (int)(end - len - 1), bucket + len + 1) : mem_strdup("");
     _cleanup_free_ char *prefix = mem_printf("%sx", s->prefix);
     if (len < 3 || len > 63 || !store_key_valid(s->bucket) || !store_key_valid(prefix))
-        return error_say(e, ERROR_USAGE, -EINVAL, "store %s: no bucket or prefix that we can use", url);
+        return error_say(e, ERROR_USAGE, -EINVAL, "store %s: no bucket or prefix that we can use", url),
+               error_hint(e, "s3://BUCKET/PREFIX: a bucket's name has 3 to 63 characters"), -EINVAL;
     return 0;
 }
 

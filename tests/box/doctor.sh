@@ -163,7 +163,7 @@ says store fail "password" "BOX_PASSWORD"
 on a mount --bind "$WORK/store" "$WORK/store"
 on a mount -o remount,ro,bind "$WORK/store"
 doctor 1
-says rights fail "an object cannot be written" "Object Read & Write"
+says rights fail "an object cannot be written" "writable"
 on a umount "$WORK/store"
 doctor 0 AGBOX_STORE_CLOCK=120
 says clock warn "behind the store's" "timedatectl"

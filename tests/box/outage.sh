@@ -95,3 +95,11 @@ expect_error "has not answered for 10 s"
 fault clear
 expect_exit 0 on b ag-box status demo
 ! grep -q "has not answered" "$WORK/error" || fail "told of a store that answers"
+
+# One that refuses is no outage: what to look at is said.
+fault status 403
+expect_exit 5 on b ag-box ls
+expect_error "BOX_S3_REGION"
+fault clear
+expect_exit 2 on b env BOX_STORE=s3://ab ag-box ls
+expect_error "3 to 63"
