@@ -158,15 +158,19 @@ int box_stop(struct stack *s, bool *ret_was, struct error *e)
         *ret_was = keeper != 0;
     if (keeper == 0)
         return 0;
-    if (keeper < 0)
-        return error_say(e, ERROR_BUSY, -EBUSY, "the box %s runs where its keeper cannot be seen from here", s->name);
+    if (keeper < 0) {
+        error_say(e, ERROR_BUSY, -EBUSY, "the box %s runs where its keeper cannot be seen from here", s->name);
+        return error_hint(e, "run this where the box was started: not in a container beside it"), -EBUSY;
+    }
     crash_point("box-stop.before");
     kill(keeper, SIGTERM);
     if (!is_gone_within(s, STOP_MS)) {
         log_warn("the box %s does not stop; its keeper, pid %d, is killed", s->name, (int)keeper);
         kill(-keeper, SIGKILL); /* it leads a group (cli/spawn), bwrap is in it, and the box dies with that */
-        if (!is_gone_within(s, STOP_MS))
-            return error_say(e, ERROR_BUSY, -EBUSY, "the box %s does not stop", s->name);
+        if (!is_gone_within(s, STOP_MS)) {
+            error_say(e, ERROR_BUSY, -EBUSY, "the box %s does not stop", s->name);
+            return error_hint(e, "something in it waits in the kernel (ps shows D): try again"), -EBUSY;
+        }
     }
     crash_point("box-stop.after");
     return 0;

@@ -135,8 +135,10 @@ static int forget(struct stack *s, struct error *e)
 
 static int drop_tracking(struct stack *s, const struct flow_drop_options *o, struct error *e)
 {
-    if (box_record_in_doubt(&s->record))
-        return error_say(e, ERROR_DOUBT, -EINPROGRESS, "whether %s was created is not known yet", s->name);
+    if (box_record_in_doubt(&s->record)) {
+        error_say(e, ERROR_DOUBT, -EINPROGRESS, "whether %s was created is not known yet", s->name);
+        return flow_hint_track(s, e);
+    }
     _cleanup_free_ char *what = mem_printf("What was sent of %s is deleted, its directory stays", s->name);
     int r = confirm(s, o, what, e);
     if (r == 0)

@@ -47,8 +47,10 @@ static int connect_to(const char *path, struct error *e)
         return error_set(e, ERROR_FAILED, -errno, "socket");
     if (r == 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
         r = -errno;
-    if (r == -ENOENT || r == -ECONNREFUSED)
-        return error_say(e, ERROR_BUSY, -ENOTCONN, "the box is not running");
+    if (r == -ENOENT || r == -ECONNREFUSED) {
+        error_say(e, ERROR_BUSY, -ENOTCONN, "the box is not running");
+        return error_hint(e, "it has just ended, or is being stopped: try again"), -ENOTCONN;
+    }
     if (r == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
         r = -errno;
     return r < 0 ? error_set(e, ERROR_FAILED, r, "connect to %s", path) : mem_steal_fd(&fd);
