@@ -248,7 +248,7 @@ int mount_bind(const char *from, const char *to, bool read_only, struct error *e
 
 int mount_unmount(const char *path, bool detach, struct error *e)
 {
-    if (umount2(path, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) == 0 || errno == EINVAL)
+    if (umount2(path, UMOUNT_NOFOLLOW | (detach ? MNT_DETACH : 0)) == 0 || errno == EINVAL || errno == ENOENT)
         return 0;
     if (errno == EBUSY)
         return error_say(e, ERROR_BUSY, -EBUSY, "%s is in use", path);

@@ -33,7 +33,6 @@ static const char box_schema[] =
     "seq INTEGER NOT NULL, root BLOB NOT NULL, frees INTEGER NOT NULL, next INTEGER NOT NULL);"
     "CREATE TABLE seen(id INTEGER PRIMARY KEY CHECK(id = 1), epoch INTEGER NOT NULL, seq INTEGER NOT NULL, "
     "write_id BLOB NOT NULL, top_epoch INTEGER NOT NULL, top_seq INTEGER NOT NULL);"
-    "CREATE TABLE mount(writer BLOB PRIMARY KEY, snapshot BLOB NOT NULL, place TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE pack(name BLOB PRIMARY KEY, size INTEGER NOT NULL, metadata INTEGER NOT NULL) WITHOUT ROWID;";
 
 static const char stat_schema[] =
