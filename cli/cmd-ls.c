@@ -130,6 +130,7 @@ struct listing {
     struct stack *stack;
     struct inventory inventory;
     struct head head;
+    struct error unread; /* a damaged head's */
 };
 
 static json_t *describe_snapshot(const struct listing *l, const struct snapshot_id *id,
@@ -303,10 +304,14 @@ static void list_holds(struct listing *l)
 static int read_one(struct listing *l, struct condemned *condemned, struct error *e)
 {
     struct stack *s = l->stack;
-    int r = head_read(s->store, &s->seal, &l->head, e);
+    int r = head_read(s->store, &s->seal, &l->head, &l->unread);
     if (r == -ENOENT || (r == 0 && l->head.state == HEAD_TOMBSTONE))
         return stack_no_box(s, r == 0, e);
-    if (r == 0)
+    if (r < 0 && l->unread.kind != ERROR_DAMAGED)
+        return error_pass(e, &l->unread);
+    if (r < 0) /* what it led to is there all the same */
+        r = 0;
+    else
         r = condemned_get(s->store, &s->seal, l->head.condemned, condemned, e);
     if (r == 0)
         r = inventory_list_snapshots(&l->inventory, s->store, s->name, e);
@@ -333,6 +338,7 @@ static int list_one(struct cmd_context *c, struct stack *s, const char *name, st
         list_snapshots(&l, &condemned);
         list_forks(&l);
         list_holds(&l);
+        r = l.unread.code < 0 ? error_pass(e, &l.unread) : 0;
     }
     inventory_release(&l.inventory);
     head_release(&l.head);

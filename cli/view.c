@@ -63,25 +63,33 @@ static int refuse_condemned(struct stack *stack, struct head *head, const struct
 int view_check(struct stack *stack, const struct snapshot_id *id, struct error *e)
 {
     _cleanup_(head_releasep) struct head head = { 0 };
-    int r = head_read(stack->store, &stack->seal, &head, e);
-    return r < 0 ? r : refuse_condemned(stack, &head, id, e);
+    struct error why = { 0 };
+    int r = head_read(stack->store, &stack->seal, &head, &why);
+    if (r < 0 && why.kind == ERROR_DAMAGED) /* view_find has said so */
+        return 0;
+    return r < 0 ? error_pass(e, &why) : refuse_condemned(stack, &head, id, e);
 }
 
 int view_find(struct stack *stack, const char *text, struct snapshot_id *ret, struct error *e)
 {
     _cleanup_(head_releasep) struct head head = { 0 };
     struct snapshot_id id;
-    int r = head_read(stack->store, &stack->seal, &head, e);
+    struct error why = { 0 };
+    int r = head_read(stack->store, &stack->seal, &head, &why);
     if (r == -ENOENT || (r == 0 && head.state == HEAD_TOMBSTONE))
         return stack_no_box(stack, r == 0, e);
-    if (r < 0)
-        return r;
+    bool unread = r < 0 && why.kind == ERROR_DAMAGED && text; /* a snapshot that is named needs no head to lead to it */
+    if (r < 0 && !unread)
+        return error_pass(e, &why);
+    if (unread)
+        ui_warn(stack->ui, "%s", why.text);
+    r = 0;
     id = head.root;
     if (text && strncmp(text, "fork:", 5) == 0)
         r = find_fork(stack, text, &id, e);
     else if (text)
         r = snapshots_find(stack->store, stack->name, text, &id, e);
-    if (r == 0 && text)
+    if (r == 0 && text && !unread)
         r = refuse_condemned(stack, &head, &id, e);
     if (r == 0)
         *ret = id;

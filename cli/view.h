@@ -25,7 +25,8 @@ struct view {
 /* Takes over s (it is released by view_close, or here on failure). */
 int view_open(struct stack *stack, struct snapshot *s, struct view *ret, struct error *e);
 /* What a user names: an id, a unique prefix of one, or fork:NODE-EPOCH (interface.md, "Names"); NULL: the head's root.
- * -ENOENT ERROR_UNKNOWN. Not of what is condemned: -ENOENT ERROR_UNKNOWN, said (rule S3). */
+ * -ENOENT ERROR_UNKNOWN. A damaged head does not keep from what is named, and is warned of. Not of what is condemned:
+ * -ENOENT ERROR_UNKNOWN, said (rule S3). */
 int view_find(struct stack *stack, const char *text, struct snapshot_id *ret, struct error *e);
 /* Again, once a hold protects it: head and condemned list are read; -ENOENT ERROR_UNKNOWN as above. */
 int view_check(struct stack *stack, const struct snapshot_id *id, struct error *e);

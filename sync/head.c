@@ -271,7 +271,10 @@ int head_open(const struct seal_context *c, const struct head_object *o, struct 
         r = error_say(e, ERROR_DAMAGED, -EBADMSG, "it is the head of box %s", h.box);
     if (r < 0) {
         error_prefix(e, "read the head of %s", c->box);
-        return r;
+        return error_hint(
+                   e, "ag-box ls --snapshots %s lists what it led to, ag-box restore %s DIR --snapshot ID writes it",
+                   c->box, c->box),
+               r;
     }
     memcpy(h.etag, o->info.etag, sizeof(h.etag));
     h.now_ns = o->info.now_ns;

@@ -177,6 +177,17 @@ open(sys.argv[2], "wb").write(data)' "$WORK/kept" "$object" ;;
     rm -rf "$WORK/out"
 }
 damaged "$head" "$other_snap" "the head of demo" c ag-box up demo
+cp -a "$objects/$head" "$WORK/kept"
+echo damaged >"$objects/$head" # what it led to can still be named
+expect_refused 7 "the head of demo" c ag-box ls --snapshots demo
+expect_output "$root"
+on c ag-box restore demo "$WORK/out" --snapshot "$root"
+[ -n "$(ls "$WORK/out")" ]
+mkdir "$WORK/look"
+on c ag-box mount demo "$WORK/look" --snapshot "${root:0:8}"
+on c ag-box umount "$WORK/look"
+cp -a "$WORK/kept" "$objects/$head"
+rm -rf "$WORK/out" "$WORK/look"
 damaged "$snap" "$other_snap" "${root:0:8}" c ag-box restore demo "$WORK/out"
 damaged "$pages" "$other_pack" "${pages##*/}" c ag-box restore demo "$WORK/out"
 damaged "$data" "$pages" "${data##*/}" c ag-box restore demo "$WORK/out"
