@@ -507,7 +507,7 @@ def test_tmux_comes_back(box):
 def test_term_ends_all(_):
     with a_box("ends") as box:
         c = Client(box, "sh", "-c", "trap 'echo last; exit 4' TERM; echo up; while :; do sleep 0.05; done").says(b"up")
-        t = Client(box, "bash", "-i", tty=True).started()
+        t = Client(box, "bash", "-i", tty=True).says(b"# ")  # it reads: what hangs up before that may be lost in it
         begin = time.monotonic()
         os.kill(box.pid, signal.SIGTERM)
         c.wait()
