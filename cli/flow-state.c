@@ -172,6 +172,8 @@ static int up_mounted(struct stack *s, const struct flow_up_options *o, struct e
     int r = mounts_look(s, &mounted, e);
     if (r < 0)
         return r;
+    if (o->full)
+        ui_warn(s->ui, "%s stays what it is: --full counts from its next `up` after a park", s->name);
     if (mounted == MOUNTS_SHOWN)
         return already_up(s);
     if (mounted == MOUNTS_NONE || mounted == MOUNTS_PARTLY) {

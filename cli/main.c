@@ -85,6 +85,10 @@ int main(int argc, char **argv)
 {
     umask(077);
     fd_open_standard();
+    if (argc == 3 && strcmp(argv[1], "help") == 0 && cmd_find(argv[2])) {
+        cmd_print_help(cmd_find(argv[2]));
+        return 0;
+    }
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         cmd_print_overview();
         return argc < 2 ? 2 : 0;

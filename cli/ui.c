@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,6 +75,12 @@ static char *presentable(const char *text)
     return mem_strdup(buf_string(&b));
 }
 
+static char *formatted(const char *fmt, va_list args)
+{
+    _cleanup_free_ char *text = mem_vprintf(fmt, args);
+    return presentable(text);
+}
+
 static json_t *message(const char *text)
 {
     _cleanup_free_ char *shown = presentable(text);
@@ -89,9 +94,9 @@ void ui_line(struct ui *ui, const char *fmt, ...)
     ui_progress_end(ui);
     va_list args;
     va_start(args, fmt);
-    vprintf(fmt, args);
+    _cleanup_free_ char *shown = formatted(fmt, args);
     va_end(args);
-    putchar('\n');
+    puts(shown);
     fflush(stdout); /* whoever waits for a line of a command that stays */
 }
 
@@ -106,24 +111,20 @@ void ui_note(struct ui *ui, const char *fmt, ...)
     if (ui->json)
         return;
     ui_progress_end(ui);
-    char text[PATH_MAX + 1024];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    _cleanup_free_ char *shown = formatted(fmt, args);
     va_end(args);
-    _cleanup_free_ char *shown = presentable(text);
     fprintf(stderr, "%s\n", shown);
 }
 
 void ui_warn(struct ui *ui, const char *fmt, ...)
 {
     ui_progress_end(ui);
-    char text[1024];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    _cleanup_free_ char *shown = formatted(fmt, args);
     va_end(args);
-    _cleanup_free_ char *shown = presentable(text);
     fprintf(stderr, "ag-box: warning: %s\n", shown);
 
     json_t *list = json_object_get(ui->result, "warnings");

@@ -48,13 +48,19 @@ char *mem_strdup(const char *s)
     return mem_copy(s, strlen(s));
 }
 
-char *mem_printf(const char *fmt, ...)
+char *mem_vprintf(const char *fmt, va_list args)
 {
     char *s = NULL;
-    va_list args;
-    va_start(args, fmt);
     if (vasprintf(&s, fmt, args) < 0)
         abort();
+    return s;
+}
+
+char *mem_printf(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *s = mem_vprintf(fmt, args);
     va_end(args);
     return s;
 }

@@ -8,6 +8,7 @@
  * chose (small, bounded) abort when memory is out; sizes from outside are bounded before they come here.
  */
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ void *mem_new(size_t count, size_t size) __attribute__((alloc_size(1, 2), return
 void *mem_grow(void *p, size_t count, size_t size) __attribute__((alloc_size(2, 3), returns_nonnull));
 void *mem_copy(const void *p, size_t n) __attribute__((returns_nonnull)); /* n bytes and a NUL behind them */
 char *mem_strdup(const char *s) __attribute__((returns_nonnull));
+char *mem_vprintf(const char *fmt, va_list args) __attribute__((format(printf, 1, 0), returns_nonnull));
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 /*

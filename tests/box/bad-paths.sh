@@ -88,3 +88,12 @@ expect_exit 2 on a ag-box track globals "$project"
 expect_exit 0 on a ag-box ls
 expect_output "other"
 on a ag-box park other
+
+# A path is shown in one line, whatever is in it.
+odd="$WORK/"$'new\nline'
+mkdir "$odd"
+on a ag-box track odd "$odd"
+on a ag-box park odd
+expect_exit 0 on a ag-box up odd
+expect_output 'new\nline'
+on a ag-box park odd

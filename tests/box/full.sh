@@ -37,6 +37,8 @@ for round in 1 2 3; do
     on b ag-box park demo
     expect_state b demo moved-aside
     on a ag-box up demo
+    expect_exit 0 on a ag-box up demo --full # nothing is made full while it is up
+    expect_error "--full counts from its next"
     expect_state a demo mounted
     expect_same_tree "$project" "$WORK/model"
     on a python3 "$TESTS/mutate-project.py" "$project" "${round}a"

@@ -33,6 +33,8 @@ for command in $commands debug boxfs boxfs-serve; do
     expect_error "hint: ag-box $command --help"
 done
 
+expect_exit 0 ag-box help up
+expect_output "usage: ag-box up"
 expect_exit 2 ag-box
 expect_exit 2 ag-box no-such-command
 expect_error "unknown command"
