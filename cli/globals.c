@@ -7,10 +7,12 @@
 #include "index/base/mem.h"
 #include "index/base/remove.h"
 #include "index/base/text.h"
+#include "index/copy.h"
 #include "index/names.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -177,6 +179,25 @@ static int read_kept(int all, struct names *ret, unsigned *ret_next, struct erro
     return r;
 }
 
+/* What a pull that was killed had kept half of: the whole is still in its place, and kept by the next one. */
+static void sweep_half(struct stack *s, const char *kept)
+{
+    _cleanup_free_ char *path = mem_printf("%s/globals/kept/%s", s->config->state_dir, kept);
+    char *const roots[] = { path, NULL };
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
+    FTSENT *at;
+    while (walk && (at = fts_read(walk))) {
+        if (at->fts_info == FTS_DP || strcmp(at->fts_name, COPY_TEMPORARY) != 0)
+            continue;
+        _cleanup_free_ char *above = mem_copy(at->fts_path, at->fts_pathlen - at->fts_namelen);
+        _cleanup_close_ int dir = open(above, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fts_set(walk, at, FTS_SKIP);
+        remove_tree(dir, COPY_TEMPORARY, NULL);
+    }
+    if (walk)
+        fts_close(walk);
+}
+
 /* A directory of its own for each pull: what an earlier one kept is not overwritten. */
 static int make_kept(struct stack *s, int all, int64_t now_ns, char to[64], int *ret, struct error *e)
 {
@@ -188,6 +209,8 @@ static int make_kept(struct stack *s, int all, int64_t now_ns, char to[64], int 
     int r = read_kept(all, &l, &number, e);
     if (r < 0)
         return r;
+    if (l.count)
+        sweep_half(s, names_get(&l, l.count - 1));
     strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
     snprintf(to, 64, KEPT_NAME "%08u-%s", number, stamp);
     if (mkdirat(all, to, 0700) == 0 && fsync(all) == 0)

@@ -26,7 +26,7 @@ int pending_bytes(const char *root, int64_t since_ns, uint64_t *ret, struct erro
         if (at->fts_info != FTS_F)
             continue;
         const struct timespec *changed = &at->fts_statp->st_ctim;
-        if (changed->tv_sec * INT64_C(1000000000) + changed->tv_nsec >= since_ns)
+        if (changed->tv_sec * INT64_C(1000000000) + changed->tv_nsec > since_ns)
             sum += size_of(at->fts_statp);
     }
     fts_close(walk);

@@ -14,5 +14,6 @@
 
 #include <stdint.h>
 
-/* root: a directory that is there. Files whose ctime is at or after since_ns, in bytes. */
+/* root: a directory that is there. Files whose ctime is after since_ns, in bytes; the last that a fill wrote may share
+ * its end's tick. */
 int pending_bytes(const char *root, int64_t since_ns, uint64_t *ret, struct error *e);

@@ -53,8 +53,8 @@ on b ag-box globals pull
 expect_file "$B/.claude/CLAUDE.md" four
 
 # Ctrl-C while content is on its way, out and in.
-stopped() { # stopped NODE VERB
-    fault await --op PUT,GET --key 'globals/pack/*' --timeout 60
+stopped() { # stopped NODE VERB OP
+    fault await --op "$3" --key 'globals/pack/*' --timeout 60
     kill -INT "$(cat "$WORK/pid")"
     local code=0
     wait $! || code=$?
@@ -67,12 +67,12 @@ head -c 300000 /dev/urandom >"$A/.claude/skills/s/large"
 fault reset
 fault stall 600000 --key 'globals/pack/*' --op PUT --times 100
 on a sh -c 'echo $$ >"$1/pid"; exec ag-box globals push' sh "$WORK" >"$WORK/output" 2>"$WORK/error" &
-stopped a push
+stopped a push PUT
 on a ag-box globals push
 fault reset
 fault stall 600000 --key 'globals/pack/*' --op GET --times 100
 on b sh -c 'echo $$ >"$1/pid"; exec ag-box globals pull' sh "$WORK" >"$WORK/output" 2>"$WORK/error" &
-stopped b pull
+stopped b pull GET
 expect_missing "$B/.claude/skills/s/large"
 on b ag-box globals pull
 cmp "$A/.claude/skills/s/large" "$B/.claude/skills/s/large"
