@@ -27,7 +27,8 @@ void ui_set_json_file(struct ui *ui, const char *path);
 /* What ui_end returns instead of 0, and instead of the exit code of the error's kind. */
 void ui_set_exit(struct ui *ui, int success, int failure);
 
-void ui_line(struct ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of the result */
+/* A line of the result; its control characters, newlines too, are escaped. */
+void ui_line(struct ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ui_bytes(struct ui *ui, const void *p,
               size_t n); /* result bytes as they are (paths in `diff`); nothing with --json */
 void ui_note(struct ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* stderr, for people only */
