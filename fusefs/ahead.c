@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fusefs/ahead.h"
 
+#include "index/base/clock.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #define SLACK (1024u * 1024) /* the kernel's requests of one reader overtake each other */
 #define WINDOW_FIRST (1024u * 1024)
 #define FRAMES_MAX 256u /* one hint */
-#define NO_ROOM_S 10
+#define NO_ROOM_NS (10 * INT64_C(1000000000))
 
 struct run {
     uint64_t position, end;
@@ -26,16 +27,9 @@ struct ahead {
     bool stopped;
     struct run runs[RUNS]; /* by position, later ones push out earlier ones */
     struct locator next[FRAMES_MAX];
-    size_t next_count;    /* 0: the thread is free for a hint */
-    time_t no_room_until; /* the cache took no more: what is read ahead would be fetched twice */
+    size_t next_count;     /* 0: the thread is free for a hint */
+    int64_t no_room_until; /* the cache took no more: what is read ahead would be fetched twice */
 };
-
-static time_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec;
-}
 
 static void *work(void *arg)
 {
@@ -54,7 +48,7 @@ static void *work(void *arg)
         pthread_mutex_lock(&a->lock);
         a->next_count = 0;
         if (r > 0)
-            a->no_room_until = now() + NO_ROOM_S;
+            a->no_room_until = clock_boot_ns() + NO_ROOM_NS;
     }
     pthread_mutex_unlock(&a->lock);
     return NULL;
@@ -124,7 +118,7 @@ void ahead_note(struct ahead *a, uint64_t position, const struct extents *x, uin
         return;
     pthread_mutex_lock(&a->lock);
     struct run *run = &a->runs[position % RUNS];
-    if (goes_on(run, position, offset, end) && a->next_count == 0 && now() >= a->no_room_until) {
+    if (goes_on(run, position, offset, end) && a->next_count == 0 && clock_boot_ns() >= a->no_room_until) {
         uint64_t from = run->warmed > run->end ? run->warmed : run->end, to = run->end + run->window;
         if (from < to) {
             hint(a, x, from, to);

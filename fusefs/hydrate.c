@@ -546,9 +546,7 @@ int hydrate_wait(struct hydrate *h, struct error *e)
     bool any_lost = h->progress.lost > 0, all = all_here(h);
     pthread_mutex_unlock(&h->lock);
     if (why.code)
-        error_pass(e, &why);
-    if (why.code)
-        return why.code;
+        return error_pass(e, &why);
     if (any_lost)
         return error_say(e, ERROR_DAMAGED, -EIO, "some content is damaged or missing in the store: %s", lost.text);
     return all ? 0 : error_say(e, ERROR_FAILED, -EAGAIN, "something went from the cache again");

@@ -105,9 +105,7 @@ static void fail(struct outbox *o, int code, const struct error *e)
 int outbox_check(struct outbox *o, struct error *e)
 {
     pthread_mutex_lock(&o->mutex);
-    int r = o->failed ? o->error.code : 0;
-    if (r < 0)
-        error_pass(e, &o->error);
+    int r = o->failed ? error_pass(e, &o->error) : 0;
     pthread_mutex_unlock(&o->mutex);
     return r;
 }

@@ -116,8 +116,7 @@ int pool_run(struct pool *p, int (*work)(void *arg, struct error *e), void (*dro
     while (p->queued == p->room && !p->failed)
         pthread_cond_wait(&p->space, &p->mutex);
     if (p->failed) {
-        r = p->error.code;
-        error_pass(e, &p->error);
+        r = error_pass(e, &p->error);
     } else {
         p->ring[(p->first + p->queued) % p->room] = j;
         p->queued++;
@@ -134,9 +133,7 @@ int pool_wait(struct pool *p, struct error *e)
     pthread_mutex_lock(&p->mutex);
     while (p->queued > 0 || p->busy > 0)
         pthread_cond_wait(&p->idle, &p->mutex);
-    int r = p->failed ? p->error.code : 0;
-    if (r < 0)
-        error_pass(e, &p->error);
+    int r = p->failed ? error_pass(e, &p->error) : 0;
     pthread_mutex_unlock(&p->mutex);
     return r;
 }
