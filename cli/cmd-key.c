@@ -135,7 +135,7 @@ static int find_needing(void *arg, const char *name, struct error *e)
     int r = stack_peek(&look, name, NULL);
     enum box_state state = look.record.state;
     stack_close(&look);
-    if ((r < 0 || (state != BOX_NONE && state != BOX_PARKED && state != BOX_MOVED_ASIDE)) && !n->box[0])
+    if ((r < 0 || !box_state_away(state)) && !n->box[0])
         snprintf(n->box, sizeof(n->box), "%s", name);
     return 0;
 }

@@ -151,7 +151,7 @@ static int describe_head(struct stack *s, json_t *o, struct error *e)
     json_object_update(o, said);
     json_decref(said);
     enum box_state state = s->record.state;
-    if (state == BOX_NONE || state == BOX_MOVED_ASIDE || state == BOX_PARKED) /* where it would come up now */
+    if (box_state_away(state)) /* where it would come up now */
         ui_path_into(o, "path", head.path, strlen(head.path));
     return 0;
 }

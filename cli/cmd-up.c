@@ -27,7 +27,7 @@ struct fetching {
 static bool needs_head(const struct stack *s)
 {
     enum box_state state = s->record.state;
-    return (state == BOX_NONE || state == BOX_PARKED || state == BOX_MOVED_ASIDE) && !box_record_in_doubt(&s->record);
+    return box_state_away(state) && !box_record_in_doubt(&s->record);
 }
 
 /*

@@ -162,8 +162,8 @@ static int set_free(struct stack *s, char *const *assignments, int count, struct
         r = refuse_bad(s, assignments, count, e);
     if (r == 0)
         r = refuse_pin(s, head.pin, assignments, count, e);
-    if (r == 0 && memcmp(s->record.incarnation, head.incarnation, sizeof(head.incarnation)) != 0)
-        r = stashing_leave(s, e);
+    if (r == 0)
+        r = stashing_leave(s, head.incarnation, e);
     if (r == 0)
         memcpy(s->record.incarnation, head.incarnation, sizeof(head.incarnation));
     if (r == 0)

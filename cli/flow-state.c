@@ -16,8 +16,7 @@
 /* Which --from would put another tree in the place of. */
 static bool has_work(enum box_state state)
 {
-    return state != BOX_NONE && state != BOX_MOVED_ASIDE && state != BOX_PARKED && state != BOX_ACQUIRED &&
-           state != BOX_PREPARING;
+    return !box_state_away(state) && state != BOX_ACQUIRED && state != BOX_PREPARING;
 }
 
 static int refuse_from(struct stack *s, struct error *e)

@@ -48,7 +48,7 @@ static int begin(struct stack *s, struct lease *l, const char *path, struct erro
     struct box_record *b = &s->record;
     r = remove_tree(s->box_dir, "home", e); /* of an earlier box: a command that was killed may have left it */
     if (r == 0)
-        r = stashing_leave(s, e);
+        r = stashing_leave(s, NULL, e);
     if (r == 0)
         r = flow_aside_retire(s, e);
     if (r == 0)
@@ -153,7 +153,7 @@ int flow_track(struct stack *s, const char *path, bool sessions, struct error *e
         ui_line(s->ui, "%s is tracked already, here", s->name);
         return mounts_ensure_daemon(s, e);
     }
-    if (state != BOX_NONE && state != BOX_TRACKING && state != BOX_PARKED && state != BOX_MOVED_ASIDE) {
+    if (!box_state_away(state) && state != BOX_TRACKING) {
         error_say(e, ERROR_BUSY, -EEXIST, "box %s is on this node already, at %s", s->name,
                   s->record.path ? s->record.path : "?");
         return error_hint(e, "choose another name");

@@ -130,7 +130,7 @@ static int acquire(struct going_up *u, struct error *e)
         ui_warn(s->ui, "%s was held by %s: its unsent work will become a fork", s->name, u->head.node);
     }
 
-    r = memcmp(s->record.incarnation, u->head.incarnation, sizeof(u->head.incarnation)) ? stashing_leave(s, e) : 0;
+    r = stashing_leave(s, u->head.incarnation, e);
     if (r < 0)
         return r;
     if (s->record.path && strcmp(s->record.path, u->head.path) != 0)

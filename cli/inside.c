@@ -22,7 +22,7 @@ void inside_release(struct inside *n)
 /* Only where the store answers at once. Not over the work of our own that is here. */
 static bool held_elsewhere(struct stack *s, struct head *head)
 {
-    if (s->record.state != BOX_NONE && s->record.state != BOX_MOVED_ASIDE && s->record.state != BOX_PARKED)
+    if (!box_state_away(s->record.state))
         return false;
     return stack_store(s, NULL) == 0 && head_read(s->store, &s->seal, head, NULL) == 0 && head->state == HEAD_HELD &&
            strcmp(head->node, s->config->node) != 0;

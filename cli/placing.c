@@ -17,7 +17,7 @@
 static bool is_nowhere(const struct stack *s)
 {
     enum box_state state = s->record.state;
-    return (state == BOX_NONE || state == BOX_PARKED || state == BOX_MOVED_ASIDE) && !box_record_in_doubt(&s->record);
+    return box_state_away(state) && !box_record_in_doubt(&s->record);
 }
 
 /* What the store says of the box. Where the head cannot be used, this node's own `up` says why. */

@@ -230,7 +230,7 @@ static int refuse_other(void *arg, const char *name, struct error *e)
         return 0;
     }
     const struct box_record *b = &other.record;
-    bool in_use = b->state != BOX_NONE && b->state != BOX_PARKED && b->state != BOX_MOVED_ASIDE;
+    bool in_use = !box_state_away(b->state);
     if (in_use && b->path && (covers(b->path, claim->path) || covers(claim->path, b->path))) {
         r = error_say(e, ERROR_BUSY, -EEXIST, "%s: box %s has %s on this node", claim->path, name, b->path);
         error_hint(e, "ag-box park %s first, or choose another directory", name);

@@ -126,8 +126,10 @@ int stashing_take(struct stack *s, const struct stash_list *left_out, struct err
     return r < 0 ? error_prefix(e, "put away what is excluded from %s", s->name) : 0;
 }
 
-int stashing_leave(struct stack *s, struct error *e)
+int stashing_leave(struct stack *s, const uint8_t *next, struct error *e)
 {
+    if (next && memcmp(s->record.incarnation, next, sizeof(s->record.incarnation)) == 0)
+        return 0;
     _cleanup_(stash_closep) struct stash *stash = NULL;
     int r = stash_open(s->box_dir, &stash, e);
     if (r < 0 || stash_count(stash) == 0)

@@ -51,6 +51,11 @@ const char *box_state_name(enum box_state s)
     return (unsigned)s < BOX_STATE_COUNT ? state_names[s] : "unknown";
 }
 
+bool box_state_away(enum box_state s)
+{
+    return s == BOX_NONE || s == BOX_PARKED || s == BOX_MOVED_ASIDE;
+}
+
 void box_record_release(struct box_record *r)
 {
     free(r->path);

@@ -41,6 +41,8 @@ enum box_state {
 };
 /* dirty-unmounted is BOX_MOUNTED whose mount is gone: derived from /proc/self/mountinfo. */
 
+bool box_state_away(enum box_state s); /* nothing here depends on what the box was: none, parked, moved-aside */
+
 enum journal_write_kind {
     WRITE_CREATE = 1,
     WRITE_ACQUIRE,

@@ -94,18 +94,12 @@ static int build_create(const struct transition *t, const struct transition_from
     return 0;
 }
 
-/* States in which nothing here depends on what the box was. */
-static bool nothing_here(const struct box_record *r)
-{
-    return r->state == BOX_NONE || r->state == BOX_PARKED || r->state == BOX_MOVED_ASIDE;
-}
-
 static int build_acquire(const struct transition *t, const struct transition_from *f, struct head *h, struct error *e)
 {
     if (h->state == HEAD_TOMBSTONE)
         return error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s was dropped by %s", h->box, h->node);
     enum lease_standing is = outcome_standing(f->record, h);
-    if (is == LEASE_REPLACED && !nothing_here(f->record))
+    if (is == LEASE_REPLACED && !box_state_away(f->record->state))
         return say_lost(f, h, e);
     if (t->regain && is != LEASE_REGAIN)
         return say_lost(f, h, e);
