@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define FLUSH_NS 1000000000 /* for the last words to slow clients, once nothing runs any more */
+#define FLUSH_NS 1000000000  /* for the last words to slow clients, once nothing runs any more */
+#define HANG_UP_NS 500000000 /* after the end began; then every second */
 
 struct init {
     int signals, ready, signals_place;
@@ -25,7 +26,7 @@ struct init {
     struct service service;
     struct tmux tmux;
     bool ending, killed, childless;
-    int64_t deadline_ns; /* while ending */
+    int64_t deadline_ns, hang_up_ns; /* while ending */
 };
 
 static void tell_ready(struct init *n, const void *bytes, size_t len)
@@ -43,6 +44,7 @@ static void end(struct init *n, int64_t now)
     n->ending = true;
     n->tmux.ended = true;
     n->deadline_ns = now + BOXINIT_GRACE_MS * INT64_C(1000000);
+    n->hang_up_ns = now + HANG_UP_NS;
     kill(-1, SIGTERM);
     service_end(&n->service); /* a shell at a terminal does not mind SIGTERM */
     kill(-1, SIGCONT);
@@ -86,8 +88,19 @@ static void take_signals(struct init *n, int64_t now)
             end(n, now);
 }
 
+/* A shell only notes a SIGHUP that comes just before it reads its terminal, and then reads. Not SIGTERM again: to many
+ * programs a second one says that they shall not finish what the first began. */
+static void hang_up_again(struct init *n, int64_t now)
+{
+    if (n->killed || now < n->hang_up_ns)
+        return;
+    n->hang_up_ns = now + 2 * HANG_UP_NS;
+    service_end(&n->service);
+}
+
 static void go_on_ending(struct init *n, int64_t now)
 {
+    hang_up_again(n, now);
     if (!n->killed && now >= n->deadline_ns) {
         n->killed = true;
         kill(-1, SIGKILL);
@@ -112,6 +125,8 @@ static int turn(struct init *n)
     tmux_watch(&n->tmux, &w);
     if (n->ending && (!n->killed || n->childless))
         watch_until(&w, n->deadline_ns);
+    if (n->ending && !n->killed)
+        watch_until(&w, n->hang_up_ns);
     int r = watch_wait(&w, NULL);
     if (r < 0)
         return r;

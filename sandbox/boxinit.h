@@ -12,8 +12,9 @@
  *
  * On the ready pipe it writes one byte BOXINIT_READY when tmux stands, or a text that says why it never will (then it
  * exits with 1), and closes it.
- * SIGTERM from outside the box's pid namespace: everything inside gets SIGTERM, what is left after BOXINIT_GRACE_MS
- * SIGKILL; then it exits with 0. Nothing inside can end it by a signal.
+ * SIGTERM from outside the box's pid namespace: everything inside gets SIGTERM, commands at a terminal also SIGHUP,
+ * once more every second, and what is left after BOXINIT_GRACE_MS SIGKILL; then it exits with 0. Nothing inside can end
+ * it by a signal.
  */
 
 #define BOXINIT_RUN "/run/box"

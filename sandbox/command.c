@@ -53,14 +53,18 @@ struct command *command_new(int socket, const char *cwd)
     return c;
 }
 
+static void hang_up(const struct child *c)
+{
+    child_signal(c, SIGHUP);
+    child_signal(c, SIGCONT);
+}
+
 void command_free(struct command *c)
 {
     bool runs = c->child.pid > 0 && !c->reaped;
     child_close(&c->child);
-    if (runs && !c->detach) {
-        child_signal(&c->child, SIGHUP);
-        child_signal(&c->child, SIGCONT);
-    }
+    if (runs && !c->detach)
+        hang_up(&c->child);
     mem_closep(&c->socket);
     buf_release(&c->start);
     queue_release(&c->from_client);
@@ -396,5 +400,5 @@ void command_step(struct command *c, const struct watch *w)
 void command_hang_up(struct command *c)
 {
     if (c->tty && c->child.pid > 0 && !c->reaped)
-        child_signal(&c->child, SIGHUP);
+        hang_up(&c->child);
 }

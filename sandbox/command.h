@@ -30,6 +30,6 @@ void command_free(struct command *c); /* closes all; the program gets SIGHUP unl
 void command_watch(struct command *c, struct watch *w);
 void command_step(struct command *c, const struct watch *w);
 bool command_gone(const struct command *c);
-bool command_is_detached(const struct command *c); /* no client any more */
+bool command_is_detached(const struct command *c);             /* no client any more */
 bool command_reaped(struct command *c, pid_t pid, int status); /* true: it was this one's program */
-void command_hang_up(struct command *c);                       /* a program on a terminal gets SIGHUP: the box ends */
+void command_hang_up(struct command *c);                       /* a terminal's program gets SIGHUP: the box ends */

@@ -25,5 +25,5 @@ struct service {
 void service_watch(struct service *s, struct watch *w);
 void service_step(struct service *s, const struct watch *w);
 void service_reaped(struct service *s, pid_t pid, int status);
-void service_end(struct service *s);            /* takes no more; terminals hang up */
+void service_end(struct service *s);           /* takes no more; terminals hang up, each time anew */
 bool service_is_idle(const struct service *s); /* no client waits for anything */

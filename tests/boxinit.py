@@ -507,13 +507,25 @@ def test_tmux_comes_back(box):
 def test_term_ends_all(_):
     with a_box("ends") as box:
         c = Client(box, "sh", "-c", "trap 'echo last; exit 4' TERM; echo up; while :; do sleep 0.05; done").says(b"up")
-        t = Client(box, "bash", "-i", tty=True).says(b"# ")  # it reads: what hangs up before that may be lost in it
+        t = Client(box, "bash", "-i", tty=True).started()
         begin = time.monotonic()
         os.kill(box.pid, signal.SIGTERM)
         c.wait()
         t.wait()
         assert c.out == b"up\nlast\n" and c.exit == (EXITED, 4), (c.out, c.exit)
         assert t.exit[0] == KILLED or t.exit[1] > 128, t.exit
+        assert box.bwrap.wait(LIMIT) == 0 and time.monotonic() - begin < 7, time.monotonic() - begin
+
+
+def test_a_lost_hangup_is_sent_again(_):
+    with a_box("deaf") as box:
+        t = Client(box, "sh", "-c", "trap 'echo term' TERM; trap 'echo hup; trap \"echo again; exit 5\" HUP' HUP; echo up; "
+                   "while :; do sleep 0.05; done", tty=True).says(b"up")
+        begin = time.monotonic()
+        os.kill(box.pid, signal.SIGTERM)
+        t.wait()
+        said = t.out.split()
+        assert t.exit == (EXITED, 5) and said.count(b"hup") == said.count(b"term") == 1, (t.exit, t.out)
         assert box.bwrap.wait(LIMIT) == 0 and time.monotonic() - begin < 7, time.monotonic() - begin
 
 
