@@ -117,14 +117,28 @@ size_t page_memory(const struct page *p)
     return sizeof(*p) + p->count * sizeof(p->items[0]) + sizeof(*p->frame) + p->frame->len + p->last_len;
 }
 
-struct bytes page_first_key(const struct page *p)
-{
-    return (struct bytes){ p->frame->data + p->items[0].suffix, p->items[0].suffix_len };
-}
-
 struct bytes page_last_key(const struct page *p)
 {
     return (struct bytes){ p->last, p->last_len };
+}
+
+struct page_face page_face(const struct page *p)
+{
+    struct bytes first = { p->frame->data + p->items[0].suffix, p->items[0].suffix_len }; /* it shares nothing */
+    return (struct page_face){ p->level, p->total, first, page_last_key(p) };
+}
+
+const char *page_breaks(const struct page_face *f, const struct page_promise *said)
+{
+    if (f->level != said->level)
+        return "it is of another level";
+    if (f->total != said->total)
+        return "it holds another number of entries";
+    if (said->after.len > 0 && bytes_compare(f->first, said->after) <= 0)
+        return "its keys begin too early";
+    if (said->last.len > 0 && bytes_compare(f->last, said->last) != 0)
+        return "its keys end elsewhere";
+    return NULL;
 }
 
 /* The item at index takes its place in the key of the one before it. */

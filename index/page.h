@@ -50,8 +50,23 @@ struct page *page_hold(struct page *p);
 void page_drop(struct page *p); /* NULL is fine */
 void page_dropp(struct page **p);
 size_t page_memory(const struct page *p);
-struct bytes page_first_key(const struct page *p);
 struct bytes page_last_key(const struct page *p);
+
+/* What a page shows of itself, and what those above it say of it. */
+struct page_face {
+    uint8_t level;
+    uint64_t total;
+    struct bytes first, last; /* keys */
+};
+struct page_promise {
+    uint8_t level;
+    uint64_t total;
+    struct bytes after; /* its keys are greater; empty: any */
+    struct bytes last;  /* its last key; empty: nobody says */
+};
+struct page_face page_face(const struct page *p); /* borrowed */
+/* NULL: it is the page that is meant. Else what is wrong. */
+const char *page_breaks(const struct page_face *f, const struct page_promise *said);
 
 /* Stands on one item of a page, with its whole key. */
 struct page_cursor {

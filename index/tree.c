@@ -94,14 +94,11 @@ int tree_spot_load(struct tree *t, const struct tree_spot *s, struct page **ret,
     if (r < 0)
         return r;
 
-    if (p->level != s->level)
-        return damaged(&s->ref.frame, "it is of another level", e);
-    if (p->total != s->ref.count)
-        return damaged(&s->ref.frame, "it holds another number of entries", e);
-    if (s->after_len > 0 && bytes_compare(page_first_key(p), (struct bytes){ s->after, s->after_len }) <= 0)
-        return damaged(&s->ref.frame, "its keys begin too early", e);
-    if (!s->root && bytes_compare(page_last_key(p), (struct bytes){ s->last, s->last_len }) != 0)
-        return damaged(&s->ref.frame, "its keys end elsewhere", e);
+    struct page_face f = page_face(p);
+    struct page_promise said = { s->level, s->ref.count, { s->after, s->after_len }, { s->last, s->last_len } };
+    const char *wrong = page_breaks(&f, &said);
+    if (wrong)
+        return damaged(&s->ref.frame, wrong, e);
     *ret = mem_steal(p);
     return 0;
 }

@@ -17,7 +17,9 @@
 
 struct seen_page {
     struct locator at;
-    bool hit; /* something below it is wrong */
+    bool hit; /* it is damaged, or something below it is wrong */
+    struct page_face face;
+    struct buf keys; /* what face borrows */
     UT_hash_handle hh;
 };
 
@@ -176,7 +178,7 @@ static int check_entry(struct check *c, const struct page_cursor *at, struct err
 
 /* --- pages */
 
-static int check_page(struct check *c, const struct page_ref *ref, int level, struct bytes last, struct error *e);
+static int check_page(struct check *c, const struct locator *at, const struct page_promise *said, struct error *e);
 
 /* What lies below an inner page comes in one go where it lies together. */
 static int warm_children(struct check *c, const struct page *p, struct error *e)
@@ -193,62 +195,98 @@ static int warm_children(struct check *c, const struct page *p, struct error *e)
     return 0;
 }
 
-static int check_items(struct check *c, const struct page *p, int level, struct error *e)
+static int check_children(struct check *c, const struct page *p, struct bytes after, struct error *e)
+{
+    _cleanup_(buf_release) struct buf before = { 0 };
+    struct page_cursor at;
+    bool hit = false;
+    buf_add(&before, after.data, after.len);
+    int r = warm_children(c, p, e);
+    for (page_first(p, &at); r >= 0 && !page_at_end(&at); page_next(&at)) {
+        struct page_ref child = page_child(p, at.index);
+        struct page_promise said = { p->level - 1, child.count, buf_bytes(&before), page_key(&at) };
+        r = check_page(c, &child.frame, &said, e);
+        hit |= r > 0;
+        buf_clear(&before);
+        buf_add(&before, at.key, at.key_len);
+    }
+    return r < 0 ? r : hit;
+}
+
+static int check_entries(struct check *c, const struct page *p, struct error *e)
 {
     struct page_cursor at;
     bool hit = false;
-    int r = level > 0 ? warm_children(c, p, e) : 0;
+    int r = 0;
     for (page_first(p, &at); r >= 0 && !page_at_end(&at); page_next(&at)) {
-        struct page_ref child;
-        if (level > 0)
-            child = page_child(p, at.index);
-        r = level > 0 ? check_page(c, &child, level - 1, page_key(&at), e) : check_entry(c, &at, e);
+        r = check_entry(c, &at, e);
         hit |= r > 0;
     }
     return r < 0 ? r : hit;
 }
 
-static int open_page(struct check *c, const struct page_ref *ref, int level, struct page **ret, struct error *e)
+static int open_page(struct check *c, const struct locator *at, struct page **ret, struct error *e)
 {
     struct frame *f = NULL;
-    int r = source_get(c->config->source, &ref->frame, FRAME_PAGE, &f, e);
+    int r = source_get(c->config->source, at, FRAME_PAGE, &f, e);
     if (r == 0)
         r = page_decode(f, ret, e);
     frame_drop(f);
-    if (r == 0 && ((*ret)->level != level || (*ret)->total != ref->count)) {
-        page_drop(*ret);
-        *ret = NULL;
-        r = error_say(e, ERROR_DAMAGED, -EBADMSG, "another page than its parent says");
-    }
     return r;
 }
 
-/* 1: something below it is wrong. last: its last key, for the message. */
-static int check_page(struct check *c, const struct page_ref *ref, int level, struct bytes last, struct error *e)
+static void remember(struct check *c, const struct locator *at, const struct page *p, bool hit)
 {
-    struct seen_page *seen;
-    HASH_FIND(hh, c->pages, &ref->frame, sizeof(ref->frame), seen);
-    if (seen)
-        return seen->hit;
+    struct seen_page *n = mem_new(1, sizeof(*n));
+    *n = (struct seen_page){ .at = *at, .hit = hit };
+    if (p && !hit) { /* of a damaged one nobody asks whether it is the one that is meant */
+        n->face = page_face(p);
+        buf_add(&n->keys, n->face.first.data, n->face.first.len);
+        buf_add(&n->keys, n->face.last.data, n->face.last.len);
+        n->face.first.data = n->keys.data;
+        n->face.last.data = n->keys.data + n->face.first.len;
+    }
+    HASH_ADD(hh, c->pages, at, sizeof(n->at), n);
+    c->result.pages++;
+}
+
+/* An authentic page that is not the one meant here: a right one elsewhere, so nothing of it is remembered. 1: told. */
+static int check_face(struct check *c, const struct locator *at, const struct page_face *f,
+                      const struct page_promise *said, const char *path)
+{
+    const char *wrong = page_breaks(f, said);
+    if (!wrong)
+        return 0;
+    _cleanup_free_ char *what = mem_printf("a page in another one's place: %s", wrong);
+    tell_pack(c, &at->pack, what, path, said->total);
+    return 1;
+}
+
+/* 1: it, or something below it, is wrong. What those above it say is checked at each of its places, the rest once. */
+static int check_page(struct check *c, const struct locator *at, const struct page_promise *said, struct error *e)
+{
     _cleanup_(page_dropp) struct page *p = NULL;
     _cleanup_(buf_release) struct buf path = { 0 };
     struct error why = { 0 };
-    if (last.len == 0 || key_to_path(last, &path) < 0)
-        buf_clear(&path);
-    const char *wrong = wrong_frame(c, &ref->frame, FRAME_PAGE), *name = path.len ? buf_string(&path) : NULL;
-    int r = wrong ? 1 : open_page(c, ref, level, &p, &why);
+    struct seen_page *seen;
+    const char *name = said->last.len > 0 && key_to_path(said->last, &path) == 0 ? buf_string(&path) : NULL;
+    HASH_FIND(hh, c->pages, at, sizeof(*at), seen);
+    if (seen)
+        return seen->hit || check_face(c, at, &seen->face, said, name);
+    const char *wrong = wrong_frame(c, at, FRAME_PAGE);
+    int r = wrong ? 1 : open_page(c, at, &p, &why);
     if (wrong)
-        tell_pack(c, &ref->frame.pack, wrong, name, ref->count);
+        tell_pack(c, &at->pack, wrong, name, said->total);
     else if (r < 0)
-        r = judge(c, &ref->frame, r, &why, name, ref->count, e);
-    else
-        r = check_items(c, p, level, e);
-    if (r < 0)
-        return r;
-    c->result.pages++;
-    seen = mem_new(1, sizeof(*seen));
-    *seen = (struct seen_page){ .at = ref->frame, .hit = r > 0 };
-    HASH_ADD(hh, c->pages, at, sizeof(seen->at), seen);
+        r = judge(c, at, r, &why, name, said->total, e);
+    if (r == 0) {
+        struct page_face f = page_face(p);
+        if (check_face(c, at, &f, said, name))
+            return 1;
+        r = p->level > 0 ? check_children(c, p, said->after, e) : check_entries(c, p, e);
+    }
+    if (r >= 0)
+        remember(c, at, p, r > 0);
     return r;
 }
 
@@ -292,8 +330,9 @@ static int check_snapshot(struct check *c, const struct snapshot *s, struct erro
     int r = check_frames(c, &s->links, FRAME_LINKS, e);
     if (r >= 0)
         r = check_frames(c, &s->access, FRAME_ACCESS, e);
+    struct page_promise root = { .level = s->root.depth, .total = s->root.page.count };
     if (r >= 0 && !s->root.empty)
-        r = check_page(c, &s->root.page, s->root.depth, (struct bytes){ 0 }, e);
+        r = check_page(c, &s->root.page.frame, &root, e);
     if (r > 0 && c->result.findings == before) { /* what it shares with others was told of them */
         snapshots_key(c->config->seal.box, &s->id, key);
         tell(c, key, "parts of it that it shares with others are damaged", NULL, 0);
@@ -395,6 +434,7 @@ static void release(struct check *c)
     struct seen_page *n, *next;
     HASH_ITER (hh, c->pages, n, next) {
         HASH_DEL(c->pages, n);
+        buf_release(&n->keys);
         free(n);
     }
     for (size_t i = 0; c->proofs && i < c->inventory.pack_count; i++)

@@ -5,10 +5,11 @@
  * check - is everything there that a box's snapshots, holds and forks need?
  *
  * Every snapshot that is not condemned, and those that holds and forks name: the object opens, every page and list of
- * extents opens, every pack they reach is there, and its footer agrees with every reference to it. With read_percent,
- * so many of a hundred packs, chosen at random, are read whole: every frame is opened and hashed again. What is wrong
- * is told, and the check goes on. Only a store that does not answer ends it with an error. Reads only, and takes no
- * lease and no hold: what it looks at is not condemned, so that no prune deletes it within a day.
+ * extents opens, every page is the one that those above it mean (FORMAT.md, "Pages and cuts"), every pack they reach is
+ * there, and its footer agrees with every reference to it. With read_percent, so many of a hundred packs, chosen at
+ * random, are read whole: every frame is opened and hashed again. What is wrong is told, and the check goes on. Only a
+ * store that does not answer ends it with an error. Reads only, and takes no lease and no hold: what it looks at is not
+ * condemned, so that no prune deletes it within a day.
  */
 
 #include "sync/condemned.h"
