@@ -90,6 +90,20 @@ static int gather(void *arg, const struct extent *x, struct error *e)
     return 0;
 }
 
+int content_extents(const struct entry *n, struct source *source, struct extent **ret, size_t *ret_count,
+                    struct error *e)
+{
+    struct extents x = { 0 };
+    int r = content_each(n, source, gather, &x, e);
+    if (r < 0) {
+        free(x.all);
+        return r;
+    }
+    *ret = x.all;
+    *ret_count = x.count;
+    return 0;
+}
+
 static bool same_extents(const struct extents *a, const struct extents *b)
 {
     for (size_t i = 0; i < a->count && i < b->count; i++)

@@ -15,6 +15,10 @@
 typedef int (*content_extent)(void *arg, const struct extent *x, struct error *e);
 int content_each(const struct entry *n, struct source *source, content_extent each, void *arg, struct error *e);
 
+/* All of them, malloc'd. */
+int content_extents(const struct entry *n, struct source *source, struct extent **ret, size_t *ret_count,
+                    struct error *e);
+
 /* Do two files hold the same, wherever that lies in the store and however it was cut into frames? By sizes and extents:
  * content that was cut into other extents counts as different. */
 int content_equal(const struct entry *a, const struct entry *b, struct source *source, bool *ret, struct error *e);

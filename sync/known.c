@@ -31,6 +31,8 @@ struct known {
     const struct tidy_plan *avoid;
     struct content *contents;
     struct relied *relied; /* uthash keeps the order in which they came */
+    struct extent *before;
+    size_t before_count, before_next; /* next: behind what was found last, since content keeps its order */
 };
 
 struct known *known_new(struct cache *cache, const struct writer *w, const struct tidy_plan *avoid)
@@ -57,6 +59,7 @@ void known_free(struct known *k)
         HASH_DEL(k->relied, r);
         free(r);
     }
+    free(k->before);
     free(k);
 }
 
@@ -69,6 +72,37 @@ void known_add(struct known *k, const struct hash *h, uint32_t length, struct pl
     HASH_ADD(hh, k->contents, hash, sizeof(c->hash), c);
 }
 
+static bool is_own(const struct known *k, const struct pack_name *p)
+{
+    return memcmp(&p->writer, &k->writer, sizeof(p->writer)) == 0;
+}
+
+void known_before(struct known *k, struct extent *x, size_t count)
+{
+    free(k->before);
+    k->before = x;
+    k->before_count = count;
+    k->before_next = 0;
+}
+
+/* True: of the base, and its pack may be referred to. What this writer has sent may be gone, which only its journal and
+ * the cache are made to forget. */
+static bool find_in_base(struct known *k, const struct hash *h, uint32_t length, struct known_extent *ret)
+{
+    for (size_t i = 0; i < k->before_count; i++) {
+        size_t at = (k->before_next + i) % k->before_count;
+        const struct extent *x = &k->before[at];
+        if (x->length != length || !hash_equal(&x->hash, h) || is_own(k, &x->frame.pack) ||
+            tidy_avoids(k->avoid, &x->frame.pack))
+            continue;
+        k->before_next = at + 1;
+        *ret = (struct known_extent){ .hash = *h, .length = length, .frame = x->frame, .within = x->within };
+        return true;
+    }
+    return k->cache && cache_known_find(k->cache, h, ret, NULL) == 0 && ret->length == length &&
+           !tidy_avoids(k->avoid, &ret->frame.pack);
+}
+
 bool known_find(struct known *k, const struct hash *h, uint32_t length, struct known_place *ret)
 {
     struct content *c;
@@ -78,8 +112,7 @@ bool known_find(struct known *k, const struct hash *h, uint32_t length, struct k
         *ret = (struct known_place){ placement_hold(c->where), c->within };
         return true;
     }
-    if (!k->cache || cache_known_find(k->cache, h, &x, NULL) < 0 || x.length != length ||
-        tidy_avoids(k->avoid, &x.frame.pack))
+    if (!find_in_base(k, h, length, &x))
         return false;
     known_count_on(k, &x.frame.pack, 0, false);
     *ret = (struct known_place){ placement_new(&x.frame), x.within };
@@ -89,7 +122,7 @@ bool known_find(struct known *k, const struct hash *h, uint32_t length, struct k
 void known_count_on(struct known *k, const struct pack_name *p, uint32_t size, bool metadata)
 {
     struct relied *r;
-    if (memcmp(&p->writer, &k->writer, sizeof(p->writer)) != 0)
+    if (!is_own(k, p))
         return;
     HASH_FIND(hh, k->relied, p->id, sizeof(p->id), r);
     if (!r) {
@@ -125,7 +158,7 @@ static int resume_pack(void *arg, const struct pack_name *p, uint32_t size, bool
     struct error why = { 0 };
     char name[PACK_TEXT];
     pack_text(p, name);
-    if (memcmp(&p->writer, &m->known->writer, sizeof(p->writer)) != 0 || tidy_avoids(m->known->avoid, p))
+    if (!is_own(m->known, p) || tidy_avoids(m->known->avoid, p))
         return 0;
     int r = footer_read(m->store, m->seal, p, size, &f, &why);
     if (r == -ENOENT || r == -EBADMSG) {

@@ -5,8 +5,8 @@
  * known - content that need not be sent: of this run, of packs that an interrupted run has sent, of the base (rule S1).
  *
  * This run's part is a table in memory, bounded (KNOWN_MAX; beyond it content is sent twice at worst); the base's part
- * is the cache's known table. Also lists the packs that a run counts on, so that P5's last look can miss none.
- * One thread.
+ * is the cache's known table, and what the base has of the very file that is read. Also lists the packs that a run
+ * counts on, so that P5's last look can miss none. One thread.
  */
 
 #include "index/journal.h"
@@ -30,6 +30,10 @@ void known_free(struct known *k); /* NULL is fine */
 void known_add(struct known *k, const struct hash *h, uint32_t length, struct placement *where, uint32_t within);
 /* False: it has to be sent. */
 bool known_find(struct known *k, const struct hash *h, uint32_t length, struct known_place *ret);
+
+/* What the base has of the file that comes now, until the next one: so it is known to whoever lost the cache. Takes x
+ * (malloc'd) over. */
+void known_before(struct known *k, struct extent *x, size_t count);
 
 /* Learns what the packs in the journal hold, from their footers. A pack that the store does not have is left out. */
 int known_resume(struct known *k, struct journal *j, struct store *s, const struct seal_context *c, struct error *e);

@@ -77,6 +77,11 @@ void push_free(struct push *p)
     free(p);
 }
 
+void push_before(struct push *p, struct extent *x, size_t count)
+{
+    known_before(p->known, x, count);
+}
+
 void push_ticket_free(struct push_ticket *t)
 {
     if (!t)

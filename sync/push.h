@@ -49,6 +49,9 @@ struct push_stats {
 };
 
 int push_new(const struct push_config *c, struct push **ret, struct error *e);
+/* What the base has of the file that is pushed next, where the cache may have forgotten it; none: count 0. Takes x
+ * (malloc'd) over. */
+void push_before(struct push *p, struct extent *x, size_t count);
 /* Reads fd (n->size bytes and no more; a file that shrank meanwhile is -EAGAIN ERROR_BUSY "changed while it was read";
  * at its end fstat must agree with what it said at its start). directory groups small files. n is only read. */
 int push_content(struct push *p, int fd, const struct entry *n, struct bytes directory, struct push_ticket **ret,

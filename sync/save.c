@@ -4,6 +4,7 @@
 #include "index/access.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
+#include "index/content.h"
 #include "index/grow.h"
 #include "index/inline.h"
 #include "index/links.h"
@@ -279,6 +280,16 @@ static int take_as_it_is(struct save *s, const struct change *c, struct pending 
     return r;
 }
 
+/* If that cannot be read it is not needed: the file is sent. */
+static void tell_base(struct save *s, const struct change *c)
+{
+    struct extent *x = NULL;
+    size_t count = 0;
+    if (c->base && c->base->type == ENTRY_FILE)
+        content_extents(c->base, s->config.source, &x, &count, NULL);
+    push_before(s->push, x, count);
+}
+
 static int begin_content(struct save *s, const struct change *c, struct pending *p, struct error *e)
 {
     _cleanup_(buf_release) struct buf path = { 0 };
@@ -288,6 +299,7 @@ static int begin_content(struct save *s, const struct change *c, struct pending 
         return error_set(e, ERROR_FAILED, r, "a walker's key");
     const uint8_t *slash = memrchr(path.data, '/', path.len);
     struct bytes directory = { path.data, slash ? (size_t)(slash - path.data) : 0 };
+    tell_base(s, c);
     for (int i = 0; i < CONTENT_TRIES; i++) { /* what is written to now and then (rule V1) */
         r = push_content(s->push, c->fd, c->entry, directory, &p->ticket, &why);
         if (r != -EAGAIN)

@@ -3,6 +3,7 @@
 
 #include "index/base/log.h"
 #include "index/base/mem.h"
+#include "index/content.h"
 #include "index/cursor.h"
 #include "index/reached.h"
 #include "sync/inventory.h"
@@ -82,17 +83,12 @@ void tidy_free(struct tidy *t)
     free(t);
 }
 
-/* The file's extents, wherever they stand; for entries with a list appended from its frames. */
+/* The extents of a list go into the entry. */
 static int load_extents(struct tidy *t, struct entry *n, struct error *e)
 {
-    for (size_t i = 0; i < n->list_count; i++) {
-        _cleanup_(frame_dropp) struct frame *f = NULL;
-        int r = source_get(t->config.source, &n->list[i], FRAME_EXTENTS, &f, e);
-        if (r == 0)
-            r = extents_decode((struct bytes){ f->data, f->len }, &n->extents, &n->extent_count, e);
-        if (r < 0)
-            return r;
-    }
+    int r = n->list_count ? content_extents(n, t->config.source, &n->extents, &n->extent_count, e) : 0;
+    if (r < 0)
+        return r;
     free(mem_steal(n->list));
     n->list_count = 0;
     return 0;
