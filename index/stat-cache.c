@@ -5,6 +5,23 @@
 #include "index/packtable.h"
 
 #include <errno.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#define SECOND_NS 1000000000
+#define TICK_NS (20 * 1000 * 1000)
+#define COARSE_NS (2 * SECOND_NS + (int64_t)TICK_NS)
+
+bool stat_cache_serves(int fd)
+{
+    struct statfs st;
+    return fstatfs(fd, &st) == 0 && st.f_type != TMPFS_MAGIC && st.f_type != RAMFS_MAGIC;
+}
+
+bool stat_cache_settled(const struct entry *n, int64_t start_ns)
+{
+    return n->ctime_ns < start_ns - (n->ctime_ns % SECOND_NS ? TICK_NS : COARSE_NS);
+}
 
 /* A record is a table of packs and an entry that uses it, as in a page. */
 static void encode(const struct entry *n, struct buf *record)

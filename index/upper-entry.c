@@ -108,10 +108,8 @@ static int find_content(struct upper_view *v, const struct upper_place *p, struc
 {
     if (f->a.metacopy)
         return take_base_content(v, p, f, e);
-    if (v->config->names_only && !v->config->journal)
-        return 0;
-    if (v->config->journal) {
-        int r = stat_cache_find(v->config->journal, p->path, f->a.device, f->a.inode, &f->entry, e);
+    if (v->known) {
+        int r = stat_cache_find(v->known, p->path, f->a.device, f->a.inode, &f->entry, e);
         f->known = r == 0;
         if (r != -ENOENT)
             return r;
@@ -260,7 +258,7 @@ struct change upper_entry_change(const struct upper_view *v, const struct upper_
         .fd = f->fd,
         .device = f->a.device,
         .inode = f->a.inode,
-        .settled = f->entry.ctime_ns < v->start_ns - STAT_CACHE_SETTLED_NS,
+        .settled = v->known && stat_cache_settled(&f->entry, v->start_ns),
         .other_inode = !in_place || f->moved_from,
         .moved_from = f->moved_from,
     };

@@ -15,6 +15,7 @@
 /* One walk of an upper layer. */
 struct upper_view {
     const struct upper_config *config;
+    struct journal *known; /* config's, if what the stat cache knows counts in this upper layer */
     struct reach_root upper, merged;
     struct withdrawn *out; /* takes the changes, in order */
     struct buf path, key;  /* of the name at hand */

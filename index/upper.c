@@ -6,6 +6,7 @@
 #include "index/compare.h"
 #include "index/lookup.h"
 #include "index/names.h"
+#include "index/stat-cache.h"
 #include "index/upper-entry.h"
 #include "index/upper-moved.h"
 
@@ -239,6 +240,7 @@ int upper_run(const struct upper_config *c, change_each each, void *arg, struct 
     e = e ? e : &own;
     struct delivery d = { &v, each, arg };
     v.start_ns = clock_wall_ns();
+    v.known = stat_cache_serves(c->upper) ? c->journal : NULL;
     v.inodes = census_new();
     v.out = withdrawn_new(deliver, &d);
     int r = run(&v, e);

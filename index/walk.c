@@ -24,6 +24,7 @@ struct walk {
     size_t root_count;
     const struct reach_root *root; /* the one being walked */
     uint64_t mount;                /* its mount */
+    struct journal *known;         /* what the stat cache knows counts there; NULL: it does not */
     int64_t start_ns;
     struct excluded *excluded;
     struct census *inodes;
@@ -72,7 +73,7 @@ static int emit(struct walk *w, const struct attributes *a, const struct entry *
         .fd = fd,
         .device = a->device,
         .inode = a->inode,
-        .settled = n->ctime_ns < w->start_ns - STAT_CACHE_SETTLED_NS,
+        .settled = w->known && stat_cache_settled(n, w->start_ns),
     };
     r = w->each(w->arg, &c, e);
     w->stopped |= r < 0;
@@ -99,8 +100,8 @@ static int find_content(struct walk *w, int dir, const char *name, struct attrib
 {
     if (w->config->names_only)
         return 0;
-    if (w->config->journal) {
-        int r = stat_cache_find(w->config->journal, buf_bytes(&w->path), a->device, a->inode, &a->entry, e);
+    if (w->known) {
+        int r = stat_cache_find(w->known, buf_bytes(&w->path), a->device, a->inode, &a->entry, e);
         if (r != -ENOENT)
             return r < 0 ? r : 1;
     }
@@ -259,6 +260,7 @@ static int walk_root(struct walk *w, const struct reach_root *root, struct error
         return error_prefix(e, "%s", root->name), r;
     w->root = root;
     w->mount = a.mount;
+    w->known = stat_cache_serves(root->fd) ? w->config->journal : NULL;
     buf_clear(&w->path);
     buf_printf(&w->path, "%s", root->name);
     int fd = reach_directory(root, -1, root->name, root->name);
