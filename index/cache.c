@@ -272,11 +272,18 @@ static int put_once(struct cache *c, const struct pack_name *p, uint32_t offset,
     return r;
 }
 
-/* With write locked: r was the outcome; true if the cause was removed and another try makes sense. */
+/* With write locked: r was the outcome; true if another catalog is open now and another try makes sense. */
+static bool reopened(struct cache *c, int r, struct error *e)
+{
+    bool damaged = r == -EBADMSG;
+    return r < 0 && (damaged || cachedir_stale(&c->dir)) && begin_again(c, damaged, e) == 0;
+}
+
+/* The same, of any cause that can be removed. */
 static bool repair(struct cache *c, int r, uint64_t wanted, struct error *e)
 {
-    if (r == -EBADMSG || cachedir_stale(&c->dir))
-        return begin_again(c, r == -EBADMSG, e) == 0;
+    if (reopened(c, r, e))
+        return true;
     if (r == -ENOENT) /* the box's own directory was deleted */
         return mkdirat(c->dir.fd, c->box, 0700) == 0;
     return r == -ENOSPC && cachedir_evict(&c->dir, wanted, NULL) > 0;
@@ -317,15 +324,17 @@ void cache_forget(struct cache *c, const struct locator *l)
     pthread_mutex_unlock(&c->write);
 }
 
-/* One change of all of this box's rows. When a damaged catalog begins again there is nothing left to change. */
+/* One change of all of this box's rows. */
 static int change_all(struct cache *c, int (*change)(struct catalog *c, const char *box, struct error *e),
                       struct error *e)
 {
     pthread_mutex_lock(&c->write);
     write_touches(c);
-    int r = change(c->dir.writer, c->box, e);
-    if (r == -EBADMSG)
-        r = begin_again(c, true, e);
+    int r = cachedir_stale(&c->dir) ? begin_again(c, false, e) : 0;
+    if (r == 0)
+        r = change(c->dir.writer, c->box, e);
+    if (reopened(c, r, e))
+        r = change(c->dir.writer, c->box, e);
     pthread_mutex_unlock(&c->write);
     return r;
 }
@@ -395,7 +404,7 @@ int cache_known_add(struct cache *c, const struct known_extent *x, size_t count,
     int r = cachedir_stale(&c->dir) ? begin_again(c, false, e) : 0;
     if (r == 0)
         r = known_add(c, x, count, e);
-    if (r == -EBADMSG && begin_again(c, true, e) == 0)
+    if (reopened(c, r, e))
         r = known_add(c, x, count, e);
     pthread_mutex_unlock(&c->write);
     return r;

@@ -127,6 +127,8 @@ int cachedir_open(const char *path, const char *box, ino_t bad, struct cachedir 
     }
     flock(d.fd, LOCK_UN);
     if (r < 0) {
+        error_prefix(&why, "%s", path);
+        error_hint(&why, "see to that, or delete %.150s: all that is in it is in the store, too", path);
         error_pass(e, &why);
         return r;
     }

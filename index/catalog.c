@@ -84,24 +84,9 @@ struct catalog {
 
 static int failed(struct catalog *c, int code, const char *what, struct error *e)
 {
-    const char *why = c->db ? sqlite3_errmsg(c->db) : sqlite3_errstr(code);
-    int system = c->db ? sqlite3_system_errno(c->db) : 0, r;
-    switch (code & 0xff) {
-    case SQLITE_CANTOPEN:
-        if (system == EMFILE || system == ENFILE) /* of no file, but of us */
-            return error_set(e, ERROR_FAILED, -system, "cache catalog: %s", what);
-        __attribute__((fallthrough));
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-    case SQLITE_SCHEMA:
-    case SQLITE_READONLY: /* the file was moved or unlinked under us */
-    case SQLITE_ERROR:    /* our statements are right: then the tables are not ours */
-        return error_say(e, ERROR_DAMAGED, -EBADMSG, "cache catalog: %s: %s", what, why);
-    default:
-        r = sql_error(c->db, code, what, e);
-        error_prefix(e, "cache catalog");
-        return r;
-    }
+    int r = sql_error(c->db, code, what, e);
+    error_prefix(e, "cache catalog");
+    return r;
 }
 
 static int run_text(struct catalog *c, const char *sql, struct error *e)

@@ -10,9 +10,9 @@
  * never their order, so that `known` does not name what was cleared before. Every known row carries a checksum of its
  * own, because a rotten row would make a park refer to the wrong bytes.
  *
- * Errors: -ENOENT no such row (no text) · -EBADMSG ERROR_DAMAGED the file is not usable (rotten, moved away) · -ENOSPC
- * ERROR_FAILED the disk is full · -EBUSY ERROR_BUSY locked for longer than the busy timeout · -EMFILE, -ENFILE, -EIO
- * ERROR_FAILED.
+ * Errors: -ENOENT no such row (no text) · -EBADMSG ERROR_DAMAGED the file is rotten, or another version's · others as
+ * sql_error has them, which say nothing of what is in the file: it may have been moved away or be read-only, or
+ * descriptors or memory may lack.
  */
 
 #include "index/base/error.h"

@@ -23,6 +23,11 @@ int sql_error(sqlite3 *db, int rc, const char *what, struct error *e)
         return error_say(e, ERROR_BUSY, -EBUSY, "%s: %s", what, why);
     case SQLITE_FULL:
         return error_say(e, ERROR_FAILED, -ENOSPC, "%s: %s", what, why);
+    case SQLITE_NOMEM:
+        return error_set(e, ERROR_FAILED, -ENOMEM, "%s", what);
+    case SQLITE_READONLY:
+        return error_say(e, ERROR_FAILED, -EROFS, "%s: %s", what, why);
+    case SQLITE_CANTOPEN:
     case SQLITE_IOERR: /* its text does not tell a full disk from a broken one */
         if (db && sqlite3_system_errno(db) > 0)
             return error_set(e, ERROR_FAILED, -sqlite3_system_errno(db), "%s", what);

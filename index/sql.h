@@ -6,7 +6,8 @@
  *
  * Types: i int64_t · b pointer and size_t (a blob; a NULL pointer binds NULL) · t const char * (text or NULL). Blobs
  * and texts are copied. A database that sqlite calls corrupt is -EBADMSG ERROR_DAMAGED; one that stays locked for 10 s
- * -EBUSY ERROR_BUSY. Handles are opened in sqlite's serialized mode: single sql_run calls are safe from many threads.
+ * -EBUSY ERROR_BUSY; all else ERROR_FAILED, with the system's code where sqlite tells it. Handles are
+ * opened in sqlite's serialized mode: single sql_run calls are safe from many threads.
  */
 
 #include "index/base/error.h"

@@ -302,6 +302,47 @@ static void a_damaged_catalog_is_thrown_away(void **state)
     cache_close(c);
 }
 
+/* Fails if what stands in the way of a catalog is taken for damage, and all caches are thrown away. */
+static void a_catalog_that_cannot_be_opened_is_an_error_and_stays(void **state)
+{
+    static const char *const in_its_way[] = { "mkdir %1$s/.catalog.db", "ln -s .catalog.db %1$s/.catalog.db" };
+    struct cache *c = open_cache(0);
+    assert_int_equal(put(c, 1, 0, 1, false), 0);
+    cache_close(c);
+    for (size_t i = 0; i < 2; i++) {
+        struct error e = { 0 };
+        run("mv %1$s/.catalog.db %1$s/aside", inside);
+        run(in_its_way[i], inside);
+        int r = cache_open(inside, "demo", 0, &c, &e);
+        run("rm -rf %1$s/.catalog.db && mv %1$s/aside %1$s/.catalog.db", inside);
+        assert_true(r < 0 && r != -EBADMSG && e.kind == ERROR_FAILED);
+        assert_non_null(strstr(e.text, inside));
+        assert_non_null(strstr(e.hint, inside));
+        c = open_cache(0);
+        assert_true(has_right_bytes(c, 1, 0));
+        cache_close(c);
+    }
+}
+
+static void a_catalog_that_cannot_be_written_is_an_error_and_stays(void **state)
+{
+    struct cache *c = open_cache(0);
+    assert_int_equal(put(c, 1, 0, 1, false), 0);
+    cache_close(c);
+    run("mount --bind %1$s/.catalog.db %1$s/.catalog.db && mount -o remount,bind,ro %1$s/.catalog.db", inside);
+    int r = cache_open(inside, "demo", 0, &c, NULL), written = r, cleared = r;
+    if (r == 0) {
+        written = put(c, 1, 1, 1, false);
+        cleared = cache_known_clear(c, NULL);
+        cache_close(c);
+    }
+    run("umount %s/.catalog.db", inside);
+    assert_true(written < 0 && cleared < 0);
+    c = open_cache(0);
+    assert_true(has_right_bytes(c, 1, 0));
+    cache_close(c);
+}
+
 static void room_is_where_nothing_goes_that_was_used_since(void **state)
 {
     _cleanup_(cache_closep) struct cache *c = open_cache(100 * FRAME);
@@ -490,6 +531,8 @@ int main(void)
         TEST(evicted_frames_give_their_blocks_back),
         TEST(a_deleted_directory_costs_a_fetch_and_no_more),
         TEST(a_damaged_catalog_is_thrown_away),
+        TEST(a_catalog_that_cannot_be_opened_is_an_error_and_stays),
+        TEST(a_catalog_that_cannot_be_written_is_an_error_and_stays),
         cmocka_unit_test_setup_teardown(a_full_disk_is_told, mount_small, unmount_small),
         cmocka_unit_test_setup_teardown(on_a_full_disk_old_frames_make_room, mount_small, unmount_small),
         TEST(room_is_where_nothing_goes_that_was_used_since),
