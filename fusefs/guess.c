@@ -37,6 +37,7 @@ static void *work(void *arg)
         }
         struct bytes key = buf_bytes(&w->key); /* nobody touches it while it is not empty */
         pthread_mutex_unlock(&g->lock);
+        tree_warm(g->tree, key);
         tree_find(g->tree, key, NULL, NULL, NULL);
         pthread_mutex_lock(&g->lock);
         buf_clear(&w->key);

@@ -86,7 +86,7 @@ static int get_once(struct fetch *f, const struct locator *l, enum frame_kind ki
     if ((*ret = recent_find(&c->recent, l, kind)))
         return 0;
     bool made = false;
-    struct flight *x = flight_join(&c->flights, l, &made);
+    struct flight *x = flight_join(&c->flights, l, true, &made);
     flight_want(&c->flights, x, kind);
     if (made)
         check_cache(c, x);
@@ -150,7 +150,7 @@ static void join_window(struct carrier *c, struct window *w)
 {
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < w->count; i++)
-        w->flights[i] = flight_join(&c->flights, &w->frames[i], &w->made[i]);
+        w->flights[i] = flight_join(&c->flights, &w->frames[i], w->demand, &w->made[i]);
     pthread_mutex_unlock(&c->lock);
     for (size_t i = 0; i < w->count; i++)
         w->here[i] = w->made[i] && cache_has(c->cache, &w->frames[i]);

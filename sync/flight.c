@@ -7,10 +7,26 @@
 
 _Static_assert(sizeof(struct locator) == 44, "hashed as bytes: no padding");
 
-struct flight *flight_join(struct flights *s, const struct locator *l, bool *ret_made)
+static void leave_table(struct flights *s, struct flight *f)
+{
+    if (!f->overtaken)
+        HASH_DEL(s->table, f);
+}
+
+static bool to_overtake(const struct flight *f)
+{
+    return f->state == FLIGHT_FLYING && !f->demand && f->range > FLIGHT_OVERTAKE;
+}
+
+struct flight *flight_join(struct flights *s, const struct locator *l, bool demand, bool *ret_made)
 {
     struct flight *f = NULL;
     HASH_FIND(hh, s->table, l, sizeof(*l), f);
+    if (f && demand && to_overtake(f)) {
+        leave_table(s, f);
+        f->overtaken = true;
+        f = NULL;
+    }
     *ret_made = !f;
     if (!f) {
         f = mem_new(1, sizeof(*f));
@@ -100,6 +116,8 @@ bool flight_take(struct flights *s, bool demand, struct flight_range *ret)
         ret->to = end_of(f);
         ret->flights[ret->count++] = f;
     }
+    for (size_t i = 0; i < ret->count; i++)
+        ret->flights[i]->range = ret->to - ret->from;
     return ret->count > 0;
 }
 
@@ -116,7 +134,7 @@ void flight_land(struct flights *s, struct flight *f, int result, const struct e
         unqueue(s, f);
     else if (f->state == FLIGHT_FLYING && f->demand)
         s->demand--;
-    HASH_DEL(s->table, f);
+    leave_table(s, f);
     f->state = FLIGHT_LANDED;
     f->result = result;
     if (result < 0)
@@ -133,7 +151,7 @@ void flight_leave(struct flights *s, struct flight *f)
         destroy(f);
     } else if (f->state == FLIGHT_QUEUED) {
         unqueue(s, f);
-        HASH_DEL(s->table, f);
+        leave_table(s, f);
         destroy(f);
     }
 }

@@ -9,11 +9,14 @@
  *     CHECKING   yes       no          the caller that made it looks into the cache
  *     QUEUED     yes       yes         waits for a carrier thread
  *     FLYING     yes       no          a carrier thread has it in a range
+ *     overtaken  no        no          the same, and a read, which does not wait for the range, has made another flight
  *     LANDED     no        no          result stands; freed when the last waiter leaves
  *
  * A frame lands after its bytes are in the cache, so that there is no moment at which it is neither in the table nor in
  * the cache and a second GET would start. Flights that somebody reads (demand) are queued apart from background ones; a
- * read that joins a queued background flight moves it over. All functions need the owner's lock.
+ * read that joins a queued background flight moves it over. One that finds it flying in a background range of more than
+ * FLIGHT_OVERTAKE bytes, which a thin line takes long to bring, has a flight of its own: that frame comes twice. No more
+ * than was flying then can: background starts nothing as long as anybody reads. All functions need the owner's lock.
  */
 
 #include "index/source.h"
@@ -24,6 +27,7 @@
 #define FLIGHT_GAP (64u * 1024)              /* bytes not asked for that a merged range may hold between two frames */
 #define FLIGHT_DEMAND_MAX (4u * 1024 * 1024) /* of one range */
 #define FLIGHT_BACKGROUND_MAX (8u * 1024 * 1024)
+#define FLIGHT_OVERTAKE (128u * 1024)
 #define FLIGHT_RANGE_FRAMES 1024
 
 enum flight_state { FLIGHT_CHECKING, FLIGHT_QUEUED, FLIGHT_FLYING, FLIGHT_LANDED };
@@ -33,7 +37,9 @@ struct flight {
     enum flight_state state;
     enum frame_kind kind; /* as which it is to be opened; 0: nobody reads it yet */
     bool demand;
-    bool alone; /* not to be merged: a range with it failed */
+    bool alone;     /* not to be merged: a range with it failed */
+    bool overtaken; /* not in the table any more */
+    uint32_t range; /* bytes of the range that it flies in */
     unsigned waiters;
     unsigned spoiled;      /* answers that did not open */
     struct frame *decoded; /* as kind; set before it lands */
@@ -58,8 +64,9 @@ struct flight_range {
     uint32_t from, to;
 };
 
-/* The frame's flight, made (CHECKING) if there is none. The caller is one of its waiters until flight_leave. */
-struct flight *flight_join(struct flights *s, const struct locator *l, bool *ret_made);
+/* The frame's flight, made (CHECKING) if there is none, or if demand overtakes it. The caller is one of its waiters
+ * until flight_leave. */
+struct flight *flight_join(struct flights *s, const struct locator *l, bool demand, bool *ret_made);
 /* Somebody reads it as kind, if no other kind came first. */
 void flight_want(struct flights *s, struct flight *f, enum frame_kind kind);
 /* Makes it a demand flight. */

@@ -449,6 +449,77 @@ static void reads_go_before_background(void **state)
     assert_int_equal(gets(), 7);
 }
 
+static void *warm_the_first_ten(void *arg)
+{
+    struct reader *r = arg;
+    uint32_t which[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+    r->result = warm_frames(which, r->frame, SOURCE_BACKGROUND, &r->error);
+    return NULL;
+}
+
+static void start_warming(struct reader *background, uint32_t count)
+{
+    background->frame = count;
+    assert_int_equal(pthread_create(&background->thread, NULL, warm_the_first_ten, background), 0);
+    assert_true(twin_store_wait_held(w.twin, 1));
+}
+
+/* Fails if it waits for 400 KiB that nobody reads; or if a second reader has a third GET. */
+static void a_read_does_not_wait_for_a_big_background_range(void **state)
+{
+    struct reader background, r[2];
+    struct twin_request q;
+    twin_store_hold(w.twin, "");
+    start_warming(&background, 10);
+    for (int i = 0; i < 2; i++)
+        start(&r[i], 9);
+    assert_true(twin_store_wait_held(w.twin, 2));
+    wait_for_readers(2);
+    assert_true(twin_store_request(w.twin, 1, &q));
+    assert_int_equal(q.offset, w.frames[9].offset);
+    assert_int_equal(q.length, w.frames[9].sealed);
+
+    twin_store_release(w.twin);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(finish(&r[i]), 0);
+    assert_int_equal(finish(&background), 0);
+    assert_int_equal(gets(), 2);
+    open_fetch_again();
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(get_frame(i, NULL), 0);
+    assert_int_equal(gets(), 2);
+}
+
+static void a_read_waits_for_a_small_background_range(void **state)
+{
+    struct reader background, r;
+    twin_store_hold(w.twin, "");
+    start_warming(&background, 3);
+    start(&r, 2);
+    wait_for_readers(1);
+    twin_store_release(w.twin);
+    assert_int_equal(finish(&r), 0);
+    assert_int_equal(finish(&background), 0);
+    assert_int_equal(gets(), 1);
+}
+
+/* What was overtaken fails, alone, after the read has what it wanted. */
+static void an_overtaken_frame_may_fail_by_itself(void **state)
+{
+    struct reader background, r;
+    twin_store_hold(w.twin, "");
+    start_warming(&background, 10);
+    start(&r, 9);
+    assert_true(twin_store_wait_held(w.twin, 2));
+    twin_store_rule(w.twin, &(struct twin_rule){ .operations = "G", .action = TWIN_TRUNCATE, .value = 1, .times = 4 });
+    twin_store_release(w.twin);
+    finish(&r);
+    finish(&background);
+    twin_store_clear_rules(w.twin);
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(get_frame(i, NULL), 0);
+}
+
 /* The two running background GETs end while a read still waits: no third one starts. */
 static void background_starts_nothing_while_a_read_waits(void **state)
 {
@@ -578,6 +649,9 @@ int main(void)
         TEST(stopping_ends_all_waits),
         TEST(cancelling_the_store_ends_waits_too),
         TEST(reads_go_before_background),
+        TEST(a_read_does_not_wait_for_a_big_background_range),
+        TEST(a_read_waits_for_a_small_background_range),
+        TEST(an_overtaken_frame_may_fail_by_itself),
         TEST(background_starts_nothing_while_a_read_waits),
         TEST(background_does_not_try_again_while_a_read_waits),
         TEST(a_deleted_cache_costs_gets_and_no_more),
