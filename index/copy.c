@@ -18,11 +18,12 @@
 #include <sys/stat.h>
 
 #define PIECE (256u * 1024)
+#define INSIDE "entry"
 
 struct copy {
     struct reach_root from, to;
     struct census *links;  /* source inode -> path beneath to, as it is once all is renamed */
-    struct buf source, at; /* paths of the directory at hand; at begins with the temporary name's path */
+    struct buf source, at; /* paths of the directory at hand; at begins with the temporary's path */
     size_t temporary;      /* length of the temporary's path, at's beginning */
     const char *final;     /* which becomes this */
     uint8_t *a, *b;        /* PIECE bytes each */
@@ -277,15 +278,15 @@ static int copy_below(struct copy *c, int from, int to, unsigned depth, struct e
     return r == 0 && fsync(made) < 0 ? error_set(e, ERROR_FAILED, -errno, "fsync") : r;
 }
 
-/* The entry name of from, complete under the temporary name in to. */
-static int copy_aside(struct copy *c, int from, const char *name, const struct attributes *a, int to, struct error *e)
+/* The entry name of from, complete under INSIDE in room. */
+static int copy_aside(struct copy *c, int from, const char *name, const struct attributes *a, int room, struct error *e)
 {
     if (a->entry.type != ENTRY_DIRECTORY)
-        return copy_leaf(c, from, name, a, to, COPY_TEMPORARY, true, e);
-    if (mkdirat(to, COPY_TEMPORARY, 0700) < 0)
+        return copy_leaf(c, from, name, a, room, INSIDE, true, e);
+    if (mkdirat(room, INSIDE, 0700) < 0)
         return error_set(e, ERROR_FAILED, -errno, "make a directory");
     int source = reach_directory(&c->from, from, "", name);
-    int made = source < 0 ? source : reach_directory(&c->to, to, "", COPY_TEMPORARY);
+    int made = source < 0 ? source : reach_directory(&c->to, room, "", INSIDE);
     if (made >= 0)
         return copy_below(c, source, made, 0, e);
     if (source >= 0)
@@ -293,12 +294,35 @@ static int copy_aside(struct copy *c, int from, const char *name, const struct a
     return error_set(e, ERROR_FAILED, made, "open");
 }
 
+/* For whoever goes on after a kill, too, the directory is as old as it was: its times are set back at once. */
+static int make_room(struct copy *c, int to, const struct timespec times[2], int *ret, struct error *e)
+{
+    if (mkdirat(to, COPY_TEMPORARY, 0700) < 0 || futimens(to, times) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "make a directory");
+    int room = reach_directory(&c->to, to, "", COPY_TEMPORARY);
+    if (room < 0)
+        return error_set(e, ERROR_FAILED, room, "open %s", COPY_TEMPORARY);
+    *ret = room;
+    return 0;
+}
+
+static int clear_room(int to, const struct timespec times[2], struct error *e)
+{
+    struct stat st;
+    if (fstatat(to, COPY_TEMPORARY, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : error_set(e, ERROR_FAILED, -errno, "stat %s", COPY_TEMPORARY);
+    int r = remove_tree(to, COPY_TEMPORARY, e);
+    futimens(to, times);
+    return r;
+}
+
 /* Into its place, which must be free; the directory's times as they were. */
-static int put_in_place(int to, const char *as, const struct timespec times[2], struct error *e)
+static int put_in_place(int room, int to, const char *as, const struct timespec times[2], struct error *e)
 {
     crash_point("copy.made");
-    if (renameat2(to, COPY_TEMPORARY, to, as, RENAME_NOREPLACE) < 0)
+    if (renameat2(room, INSIDE, to, as, RENAME_NOREPLACE) < 0)
         return errno == EEXIST ? -EEXIST : error_set(e, ERROR_FAILED, -errno, "rename");
+    unlinkat(to, COPY_TEMPORARY, AT_REMOVEDIR);
     if (futimens(to, times) < 0 || fsync(to) < 0)
         return error_set(e, ERROR_FAILED, -errno, "fsync the directory");
     return 0;
@@ -306,24 +330,27 @@ static int put_in_place(int to, const char *as, const struct timespec times[2], 
 
 static int copy_between(struct copy *c, int from, const char *name, int to, const char *as, struct error *e)
 {
+    _cleanup_close_ int room = -1;
     struct stat st;
-    if (fstatat(to, as, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return -EEXIST;
     if (fstat(to, &st) < 0)
         return error_set(e, ERROR_FAILED, -errno, "stat");
     struct timespec times[2] = { st.st_atim, st.st_mtim };
+    int r = clear_room(to, times, e);
+    if (r < 0)
+        return r;
+    if (fstatat(to, as, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return -EEXIST;
     _cleanup_(attributes_release) struct attributes a = { 0 };
-    int r = attributes_read(from, name, &a, e);
+    r = attributes_read(from, name, &a, e);
     if (r < 0 || passed_over(&a))
         return r;
-    r = remove_tree(to, COPY_TEMPORARY, e);
+    r = make_room(c, to, times, &room, e);
     if (r == 0)
-        r = copy_aside(c, from, name, &a, to, e);
+        r = copy_aside(c, from, name, &a, room, e);
     if (r == 0)
-        r = put_in_place(to, as, times, e);
+        r = put_in_place(room, to, as, times, e);
     if (r < 0) {
-        remove_tree(to, COPY_TEMPORARY, NULL);
-        futimens(to, times);
+        clear_room(to, times, NULL);
         census_free(c->links); /* it may hold names that never came to be */
         c->links = census_new();
     }
@@ -345,7 +372,7 @@ int copy_entry(struct copy *c, const char *from, const char *to, struct error *e
     buf_add(&c->source, from, strlen(from));
     buf_clear(&c->at);
     buf_add(&c->at, to, (size_t)(as - to));
-    buf_add(&c->at, COPY_TEMPORARY, strlen(COPY_TEMPORARY));
+    buf_printf(&c->at, "%s/%s", COPY_TEMPORARY, INSIDE);
     c->temporary = c->at.len;
     c->final = to;
     r = copy_between(c, source, name, target, as, e);

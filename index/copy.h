@@ -7,9 +7,9 @@
  * Content with its holes is written, fsynced, and read again from both sides; owner, mode, xattrs (never
  * trusted.overlay.*) and times follow, a directory's own last. Sockets and whiteouts are passed over. Names of one
  * inode stay one, within everything one struct copy copies. Both trees are reached with openat2 beneath their roots
- * (rule T5), with few descriptors at any depth (index/reach). The entry comes into being under COPY_TEMPORARY beside
- * its place and is renamed when it is complete, so after a crash it is there whole or not at all; what a crash left
- * under that name is removed first. One thread.
+ * (rule T5), with few descriptors at any depth (index/reach). The entry comes into being in the directory COPY_TEMPORARY
+ * beside its place and is renamed when it is complete, so after a crash it is there whole or not at all; what a crash
+ * left under that name is removed first. One thread.
  */
 
 #include "index/entry.h"
@@ -28,7 +28,8 @@ void copy_ask(struct copy *c, int (*check)(void *arg, struct error *e), void *ar
 
 /*
  * from and to are paths beneath the two roots. -EEXIST: something is at `to` (no error text is set). -ENOENT, -ENOTDIR,
- * -ELOOP from the directory of `to` come as they are. The directory of `to` keeps its times; it is fsynced.
+ * -ELOOP from the directory of `to` come as they are. The directory of `to` keeps its times, after a kill, too (but one
+ * between a change in it and the system call that follows, which sets them back); it is fsynced.
  */
 int copy_entry(struct copy *c, const char *from, const char *to, struct error *e);
 

@@ -40,10 +40,12 @@ expect_refused 3 "pinned to a" b ag-box set demo pin=
 on a ag-box up demo
 on a ag-box set demo pin=
 expect_file "$project/conf/.auth-secret" "only on a"
+written=$(on a stat -c %y "$project/conf")
 on a ag-box park demo # sees the file again
 expect_exit 3 on b ag-box up demo
 
-# An `up` that is killed while it lays the file back leaves half a copy, under another name: no snapshot takes that.
+# An `up` that is killed while it lays the file back leaves half a copy, under another name: no snapshot takes that, and
+# the directory is as old as it was.
 needs_crash_points
 expect_exit 137 on a env AGBOX_CRASH_AT=up:copy.made ag-box up demo
 [ -n "$(on a find "$WORK/node/a/run" -name '.agbox-copying')" ] || fail "nothing was cut off"
@@ -55,4 +57,5 @@ on b ag-box restore demo "$WORK/after"
 on a ag-box up demo
 expect_file "$project/conf/.auth-secret" "only on a"
 [ -z "$(on a find "$project" -name '.agbox-copying')" ] || fail "half a copy is left"
+[ "$(on a stat -c %y "$project/conf")" = "$written" ] || fail "the directory is younger than it was"
 on a ag-box park demo
