@@ -22,11 +22,11 @@
 
 struct copy {
     struct reach_root from, to;
-    struct census *links;  /* source inode -> path beneath to, as it is once all is renamed */
-    struct buf source, at; /* paths of the directory at hand; at begins with the temporary's path */
-    size_t temporary;      /* length of the temporary's path, at's beginning */
-    const char *final;     /* which becomes this */
-    uint8_t *a, *b;        /* PIECE bytes each */
+    struct census *links;                     /* source inode -> path beneath to, as it is once all is renamed */
+    struct buf source, at;                    /* paths of the directory at hand; at begins with the temporary's path */
+    size_t temporary;                         /* length of the temporary's path, at's beginning */
+    const char *final;                        /* which becomes this */
+    uint8_t *a, *b;                           /* PIECE bytes each */
     int (*check)(void *arg, struct error *e); /* NULL: nobody is asked */
     void *arg;
 };

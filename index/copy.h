@@ -7,9 +7,9 @@
  * Content with its holes is written, fsynced, and read again from both sides; owner, mode, xattrs (never
  * trusted.overlay.*) and times follow, a directory's own last. Sockets and whiteouts are passed over. Names of one
  * inode stay one, within everything one struct copy copies. Both trees are reached with openat2 beneath their roots
- * (rule T5), with few descriptors at any depth (index/reach). The entry comes into being in the directory COPY_TEMPORARY
- * beside its place and is renamed when it is complete, so after a crash it is there whole or not at all; what a crash
- * left under that name is removed first. One thread.
+ * (rule T5), with few descriptors at any depth (index/reach). The entry comes into being in the directory
+ * COPY_TEMPORARY beside its place and is renamed when it is complete, so after a crash it is there whole or not at all;
+ * what a crash left under that name is removed first. One thread.
  */
 
 #include "index/entry.h"

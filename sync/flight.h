@@ -15,8 +15,9 @@
  * A frame lands after its bytes are in the cache, so that there is no moment at which it is neither in the table nor in
  * the cache and a second GET would start. Flights that somebody reads (demand) are queued apart from background ones; a
  * read that joins a queued background flight moves it over. One that finds it flying in a background range of more than
- * FLIGHT_OVERTAKE bytes, which a thin line takes long to bring, has a flight of its own: that frame comes twice. No more
- * than was flying then can: background starts nothing as long as anybody reads. All functions need the owner's lock.
+ * FLIGHT_OVERTAKE bytes, which a thin line takes long to bring, has a flight of its own: that frame comes twice. No
+ * more than was flying then can: background starts nothing as long as anybody reads. All functions need the owner's
+ * lock.
  */
 
 #include "index/source.h"
