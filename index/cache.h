@@ -64,4 +64,4 @@ struct known_extent {
 };
 int cache_known_add(struct cache *c, const struct known_extent *x, size_t count, struct error *e);
 int cache_known_find(struct cache *c, const struct hash *h, struct known_extent *ret, struct error *e); /* -ENOENT */
-int cache_known_clear(struct cache *c, struct error *e);
+int cache_known_clear(struct cache *c, struct error *e); /* on disk when it returns */

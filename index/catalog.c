@@ -463,9 +463,19 @@ int catalog_known_find(struct catalog *c, const char *box, const struct hash *h,
     return 0;
 }
 
-int catalog_known_clear(struct catalog *c, const char *box, struct error *e)
+static int clear(struct catalog *c, const char *box, struct error *e)
 {
     _cleanup_reset_ sqlite3_stmt *s = c->statements[KNOWN_CLEAR];
     bind_box(s, box);
     return change(c, s, "clear known content", e);
+}
+
+/* What a power cut brought back would be referred to, and may be gone from the store. */
+int catalog_known_clear(struct catalog *c, const char *box, struct error *e)
+{
+    int r = run_text(c, "PRAGMA synchronous = FULL", e);
+    if (r == 0)
+        r = clear(c, box, e);
+    int again = run_text(c, "PRAGMA synchronous = NORMAL", r < 0 ? NULL : e);
+    return r < 0 ? r : again;
 }

@@ -563,5 +563,9 @@ int journal_stat_end(struct journal *j, int r, struct error *e)
 
 int journal_stat_clear(struct journal *j, struct error *e)
 {
-    return sql_run(j->stat, e, "DELETE FROM stat", "");
+    int r = sql_script(j->stat, "PRAGMA synchronous=FULL", e); /* a power cut brings nothing back */
+    if (r == 0)
+        r = sql_run(j->stat, e, "DELETE FROM stat", "");
+    int again = sql_script(j->stat, "PRAGMA synchronous=NORMAL", r < 0 ? NULL : e);
+    return r < 0 ? r : again;
 }

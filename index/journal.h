@@ -138,4 +138,4 @@ int journal_stat_put(struct journal *j, struct bytes path, const struct stat_key
  */
 int journal_stat_begin(struct journal *j, struct error *e);
 int journal_stat_end(struct journal *j, int r, struct error *e);
-int journal_stat_clear(struct journal *j, struct error *e);
+int journal_stat_clear(struct journal *j, struct error *e); /* on disk when it returns */
