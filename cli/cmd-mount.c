@@ -13,8 +13,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#define READERS_MS 2000 /* then it is said that they are waited for */
 
 static int check_point(const char *dir, char **ret, struct error *e)
 {
@@ -60,14 +65,26 @@ static void tell(struct cmd_context *c, const struct visit *v)
     ui_field_path(c->ui, "path", v->point);
 }
 
+/* What is still read there lives until it is read no more, and the hold with it. */
+static void wait_for_readers(struct ui *ui, const char *point, int end, pid_t supervisor)
+{
+    struct pollfd p = { .fd = end, .events = POLLIN };
+    if (poll(&p, 1, READERS_MS) == 0)
+        ui_warn(ui, "what was at %s is still in use; this ends when that does", point);
+    while (waitpid(supervisor, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 /* Until it is unmounted by somebody, or Ctrl-C unmounts it. */
 static int stay(struct stack *s, struct visit *v, pid_t supervisor, struct error *e)
 {
+    _cleanup_close_ int end = (int)syscall(SYS_pidfd_open, supervisor, 0);
     interrupt_watch(NULL); /* the store is needed once more */
-    int r = 0;
-    while (waitpid(supervisor, NULL, 0) < 0 && errno == EINTR && r == 0)
-        if (interrupt_seen())
-            r = mount_unmount(v->point, true, e);
+    int r = end < 0 ? error_set(e, ERROR_FAILED, -errno, "pidfd of the supervisor") : 0;
+    if (r == 0 && interrupt_wait(end, NULL) < 0)
+        r = mount_unmount(v->point, true, e);
+    if (r == 0)
+        wait_for_readers(s->ui, v->point, end, supervisor);
     struct error why = { 0 };
     if (r == 0 && visit_end(s, v, &why) < 0)
         ui_warn(s->ui, "the hold of this mount stays until the next command can remove it: %s", why.text);

@@ -307,9 +307,7 @@ static int run_full(struct daemon *d, struct error *e)
     if (r < 0)
         return r;
     supervisor_ready();
-    struct pollfd p = { .fd = d->stop_fd, .events = POLLIN };
-    while (poll(&p, 1, -1) < 0 && errno == EINTR && !interrupt_seen())
-        ;
+    interrupt_wait(d->stop_fd, NULL);
     return 0;
 }
 

@@ -15,3 +15,5 @@ void interrupt_install(void);
 void interrupt_watch(struct store *s); /* NULL: none */
 int interrupt_check(struct error *e);  /* 0, or -EINTR ERROR_INTERRUPTED */
 int interrupt_seen(void);
+/* Until fd is readable, or has ended: 0. A signal ends it however long before it came: -EINTR ERROR_INTERRUPTED. */
+int interrupt_wait(int fd, struct error *e);

@@ -4,7 +4,6 @@
 #include "cli/interrupt.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,20 +78,6 @@ static int silence(struct error *e)
     return r < 0 ? error_set(e, ERROR_FAILED, r, "set the terminal's mode") : 0;
 }
 
-/* A signal that comes before the wait ends it, too. */
-static int wait_for_line(struct error *e)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
-    struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-    int r = interrupt_check(e);
-    while (r == 0 && ppoll(&in, 1, NULL, &before) < 0 && errno == EINTR)
-        r = interrupt_check(e);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return r;
-}
-
 int terminal_ask(const char *question, char *to, size_t size, struct error *e)
 {
     int r = silence(e);
@@ -100,7 +85,7 @@ int terminal_ask(const char *question, char *to, size_t size, struct error *e)
         return r;
     fputs(question, stderr);
     fflush(stderr);
-    r = wait_for_line(e);
+    r = interrupt_wait(STDIN_FILENO, e);
     ssize_t n = r == 0 ? read(STDIN_FILENO, to, size - 1) : 0;
     if (n < 0)
         r = error_set(e, ERROR_FAILED, -errno, "read the terminal");

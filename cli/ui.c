@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/ui.h"
 
+#include "cli/interrupt.h"
 #include "index/base/clock.h"
 #include "index/base/fd.h"
 #include "index/base/mem.h"
@@ -242,7 +243,7 @@ bool ui_confirm(struct ui *ui, const char *question, const char *word)
     ui_progress_end(ui);
     fprintf(stderr, "%s\ntype %s to go on: ", question, word);
     char answer[128];
-    if (!fgets(answer, sizeof(answer), stdin))
+    if (interrupt_wait(STDIN_FILENO, NULL) < 0 || !fgets(answer, sizeof(answer), stdin))
         return false;
     answer[strcspn(answer, "\n")] = '\0';
     return strcmp(answer, word) == 0;

@@ -90,3 +90,35 @@ wait "$foreground"
 [ "$(cat "$WORK/code")" = 130 ] || fail "exit $(cat "$WORK/code") of an interrupted mount"
 [ "$(holds)" = 0 ] || fail "the hold stays"
 expect_clean b
+
+# Also if that was before it waits: here while nobody takes what it says.
+mkfifo "$WORK/full"
+exec 5<>"$WORK/full"
+! dd if=/dev/zero of="$WORK/full" oflag=nonblock bs=4096 2>/dev/null || fail "the pipe takes all"
+{ on b ag-box mount --foreground demo "$point" >"$WORK/full" || echo $? >"$WORK/code"; } &
+foreground=$!
+mounting() { pgrep -f "^ag-box mount --foreground demo $point"; }
+until grep -q pipe_write "/proc/$(mounting)/wchan" 2>/dev/null; do sleep 0.01; done # no sign is given of that
+kill -TERM "$(mounting)"
+for _ in $(seq 1000); do on b findmnt "$point" >/dev/null || break; sleep 0.01; done
+! on b findmnt "$point" || fail "a signal was lost"
+exec 5>&-
+wait "$foreground"
+[ "$(cat "$WORK/code")" = 130 ] || fail "exit $(cat "$WORK/code") of an interrupted mount"
+[ "$(holds)" = 0 ] || fail "the hold stays"
+
+# What is still read then is waited for, and that is said.
+{ on b ag-box mount --foreground demo "$point" >"$WORK/said" 2>"$WORK/waits" || echo $? >"$WORK/code"; } &
+foreground=$!
+read -r line <"$WORK/said"
+on b sh -c "cd '$point/project' && echo in >'$WORK/in' && read x <'$WORK/go'" &
+reader=$!
+read -r <"$WORK/in"
+kill -TERM "$(mounting)"
+until grep -q "still in use" "$WORK/waits"; do sleep 0.01; done
+[ "$(holds)" = 1 ] || fail "what is read has no hold"
+echo >"$WORK/go"
+wait "$reader" "$foreground"
+[ "$(cat "$WORK/code")" = 130 ] || fail "exit $(cat "$WORK/code") of an interrupted mount"
+[ "$(holds)" = 0 ] || fail "the hold stays"
+expect_clean b
