@@ -439,6 +439,14 @@ int push_ticket_redeem(struct push *p, struct push_ticket *t, struct entry *n, s
     return 0;
 }
 
+bool push_rely(struct push *p, const struct pack_name *pack, bool metadata)
+{
+    if (memcmp(&pack->writer, &p->config.writer, sizeof(pack->writer)) != 0)
+        return false;
+    known_count_on(p->known, pack, 0, metadata);
+    return true;
+}
+
 int push_meta(struct push *p, enum frame_kind kind, struct bytes raw, struct locator *ret, struct error *e)
 {
     /* Hashed twice, with the kind: a file whose bytes are those of a page must not be taken for it, nor the reverse. */

@@ -68,6 +68,9 @@ int push_ticket_redeem(struct push *p, struct push_ticket *t, struct entry *n, s
 void push_ticket_free(struct push_ticket *t);
 /* Moves the extents of a record that has more than it may hold into frames of their own. */
 int push_extents(struct push *p, struct entry *n, struct error *e);
+/* A pack that the snapshot refers to by what was not read here: push_finish looks for it, too. True: of this writer, so
+ * it may be gone; what others have sent is the base's. */
+bool push_rely(struct push *p, const struct pack_name *pack, bool metadata);
 /* A metadata frame of 1 … FRAME_RAW_MAX bytes; where it lies is known at once. Equal bytes of this kind that are known
  * are not sent again. */
 int push_meta(struct push *p, enum frame_kind kind, struct bytes raw, struct locator *ret, struct error *e);

@@ -191,6 +191,30 @@ static int keep_parents(struct save *s, struct pending *p, struct error *e)
     return r == -ENOENT ? 0 : r;
 }
 
+static int rely_on_extent(void *arg, const struct extent *x, struct error *e)
+{
+    (void)e;
+    struct save *s = arg;
+    push_rely(s->push, &x->frame.pack, false);
+    return 0;
+}
+
+/*
+ * Content that only the stat cache told of: what an earlier save sent is in no commit yet if that was cut off, and gone
+ * if our hold was (P5).
+ */
+static int rely_on_content(struct save *s, const struct entry *n, struct error *e)
+{
+    struct error why = { 0 };
+    bool ours = n->list_count == 0;
+    for (size_t i = 0; i < n->list_count; i++)
+        ours |= push_rely(s->push, &n->list[i].pack, true);
+    int r = ours ? content_each(n, s->config.source, rely_on_extent, s, &why) : 0;
+    if (r == 0 || r == -ENOENT) /* a list that is gone: so is its pack, which is told at the end */
+        return 0;
+    return error_pass(e, &why);
+}
+
 static int apply_put(struct save *s, struct pending *p, struct bytes path, struct error *e)
 {
     /* What had to be read may turn out to be what the base has: then its record stays (a walk leaves out what it knows
@@ -209,6 +233,8 @@ static int apply_put(struct save *s, struct pending *p, struct bytes path, struc
         return r;
     if (s->config.parent_tree && !p->seen.other_inode && !(avoid && avoid->avoid_count))
         r = keep_parents(s, p, e);
+    if (r == 0 && !was_read && p->entry.type == ENTRY_FILE)
+        r = rely_on_content(s, &p->entry, e);
     if (r < 0)
         return r;
     count(&s->totals, &p->entry, 1);

@@ -68,3 +68,15 @@ for command in park snapshot; do
     days a ag-box park demo
     is_kept
 done
+
+# What the stat cache told of is looked for, too, when no page is the one that was sent.
+day=$((day + 1))
+days a ag-box up demo
+killed park put-head.before
+days a ag-box up demo
+prunes a
+echo "$day" | on a tee "$project/other" >/dev/null
+expect_exit 0 days a ag-box snapshot demo
+expect_error "sending it again"
+days a ag-box park demo
+is_kept
