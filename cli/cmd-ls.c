@@ -6,6 +6,7 @@
 #include "cli/project.h"
 #include "cli/strays.h"
 #include "index/base/clock.h"
+#include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 #include "sync/marking.h"
@@ -131,6 +132,7 @@ struct listing {
     struct inventory inventory;
     struct head head;
     struct error unread; /* a damaged head's */
+    struct buf listed;   /* what --snapshot and --fork take, for completion */
 };
 
 static json_t *describe_snapshot(const struct listing *l, const struct snapshot_id *id,
@@ -165,6 +167,7 @@ static void print_snapshot(struct listing *l, const char *id, const json_t *o, c
         ui_line(l->context->ui, "%-32s damaged or gone %s", id, more);
         return;
     }
+    buf_printf(&l->listed, "%s\t%s %s\n", id, time, json_string_value(json_object_get(o, "node")));
     text_size(size, (uint64_t)json_integer_value(json_object_get(o, "bytes")));
     ui_line(l->context->ui, "%-32s %s  %-16s %8s  %14s%s", id, time, json_string_value(json_object_get(o, "node")),
             size, TEXT_COUNT((uint64_t)json_integer_value(json_object_get(o, "files")), "file"), more);
@@ -324,6 +327,14 @@ static int read_one(struct listing *l, struct condemned *condemned, struct error
     return r;
 }
 
+/* A box that was never here has no place for it, and that it cannot be written is nobody's concern. */
+static void keep_listed(const struct listing *l)
+{
+    const struct stack *s = l->stack;
+    if (s->box_dir >= 0)
+        fd_replace(s->box_dir, STACK_LISTED, l->listed.data, l->listed.len, NULL);
+}
+
 static int list_one(struct cmd_context *c, struct stack *s, const char *name, struct error *e)
 {
     struct listing l = { .context = c, .stack = s };
@@ -338,8 +349,10 @@ static int list_one(struct cmd_context *c, struct stack *s, const char *name, st
         list_snapshots(&l, &condemned);
         list_forks(&l);
         list_holds(&l);
+        keep_listed(&l);
         r = l.unread.code < 0 ? error_pass(e, &l.unread) : 0;
     }
+    buf_release(&l.listed);
     inventory_release(&l.inventory);
     head_release(&l.head);
     return r;

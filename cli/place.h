@@ -6,6 +6,7 @@
  *
  *     $AGBOX_STATE_DIR/box/NAME/journal.db, command, head    journal and locks
  *                              /dropped                      an empty mark: see stack_mark
+ *                              /listed                       snapshots and forks, for completion
  *                              /base                         the sealed snapshot object of the mounted base
  *                              /<upper>/{upper,work}         the overlay's layers
  *                              /stash                        excluded entries between park and up

@@ -83,6 +83,7 @@ int stack_no_box(const struct stack *s, bool dropped, struct error *e);
  * were seen) gets the mark STACK_DROPPED: completion does not offer it. It goes when the box is there again. */
 void stack_mark(const struct config *c, const char *name, bool dropped);
 #define STACK_DROPPED "dropped"
+#define STACK_LISTED "listed" /* what `ls --snapshots` has shown last, a line each, for completion */
 int stack_content(struct stack *s, struct error *e);      /* cache and fetch; needs store and name */
 void stack_close(struct stack *s);
 

@@ -26,7 +26,12 @@ expect_output "node: b (globals: pull), memory limit of a box: 1.5G"
 expect_output "snapshots: 9, of 2 boxes"
 expect_output "timers: snapshot none, prune none"
 expect_output "no box is active here"
-on a ag-box ls --snapshots two --json | jq -e '(.snapshots | length) == 5 and .snapshots[0].newest and .holds[0].node == "a"'
+on a ag-box ls --snapshots two --json >"$WORK/listing"
+jq -e '(.snapshots | length) == 5 and .snapshots[0].newest and .holds[0].node == "a"' "$WORK/listing"
+[ "$(cut -f 1 "$WORK/node/a/state/box/two/listed")" = "$(jq -r '.snapshots[].id' "$WORK/listing")" ] ||
+    fail "completion (self/completion.sh) would not offer what was listed"
+on b ag-box ls --snapshots two # nothing of it is here, nor shall be
+expect_missing "$WORK/node/b/state/box/two"
 
 # What a crash left of a first `up`, before its journal was written, is nothing yet.
 mkdir -p -m 700 "$WORK/node/b/state/box/one"
