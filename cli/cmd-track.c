@@ -17,9 +17,11 @@ static int run(struct cmd_context *c, struct error *e)
     if (r == 0)
         r = stack_store(&s, e);
     if (r == 0)
-        r = stack_box(&s, c->arguments[0], true, e);
+        r = stack_box(&s, c->arguments[0], false, e);
     if (r == 0)
-        r = project_claim(&s, path, e);
+        r = s.journal ? project_claim(&s, path, e) : flow_track_refuse(&s, path, e);
+    if (r == 0 && !s.journal)
+        r = stack_box(&s, c->arguments[0], true, e);
     if (r == 0)
         r = flow_resolve(&s, e);
     if (r == 0)

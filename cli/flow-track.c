@@ -25,17 +25,33 @@ static int forget_earlier(struct stack *s, struct error *e)
     return r < 0 ? r : flow_forget_sent(s, e);
 }
 
+/* r: what reading the head came to. */
+static int refuse_existing(const struct stack *s, int r, const struct head *head, struct error *e)
+{
+    if (r == -ENOENT || (r == 0 && head->state == HEAD_TOMBSTONE)) {
+        error_clear(e);
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    error_say(e, ERROR_BUSY, -EEXIST, "box %s exists already (%s, last at %s)", s->name, head->path, head->node);
+    return error_hint(e, "choose another name, or `ag-box up %s`", s->name), -EEXIST;
+}
+
+int flow_track_refuse(struct stack *s, const char *path, struct error *e)
+{
+    _cleanup_(head_releasep) struct head head = { 0 };
+    int r = project_claim(s, path, e);
+    return r < 0 ? r : refuse_existing(s, head_read(s->store, &s->seal, &head, e), &head, e);
+}
+
 /* Steps 1 and 2: nobody has a box of this name, and from here on the journal knows of the attempt. */
 static int begin(struct stack *s, struct lease *l, const char *path, struct error *e)
 {
     _cleanup_(head_releasep) struct head head = { 0 };
-    int r = lease_read(l, false, &head, e);
-    if (r < 0 && r != -ENOENT)
+    int r = refuse_existing(s, lease_read(l, false, &head, e), &head, e);
+    if (r < 0)
         return r;
-    if (r == 0 && head.state != HEAD_TOMBSTONE) {
-        error_say(e, ERROR_BUSY, -EEXIST, "box %s exists already (%s, last at %s)", s->name, head.path, head.node);
-        return error_hint(e, "choose another name, or `ag-box up %s`", s->name);
-    }
     if (s->record.state == BOX_TRACKING && s->record.path && strcmp(s->record.path, path) == 0)
         return 0; /* goes on: the packs that were sent are known */
     if (s->record.state == BOX_TRACKING && box_record_in_doubt(&s->record)) {

@@ -19,6 +19,9 @@ struct flow_up_options {
     const char *from;                  /* a snapshot id, prefix or fork:…; NULL: the head's */
 };
 
+/* -EEXIST ERROR_BUSY: the path is another box's here, or the store has a box of this name. Asked before anything of it
+ * is made; flow_track asks again. */
+int flow_track_refuse(struct stack *s, const char *path, struct error *e);
 int flow_track(struct stack *s, const char *path, bool sessions, struct error *e); /* sessions: the host's, too */
 int flow_up(struct stack *s, const struct flow_up_options *o, struct error *e);
 int flow_park(struct stack *s, struct error *e);

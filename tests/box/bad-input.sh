@@ -80,6 +80,10 @@ done
 # --- a box, with an object of every kind
 on a ag-box track demo "$project"
 expect_refused 8 "demo" a ag-box track other "$project"
+expect_missing "$WORK/node/a/state/box/other" # nor does completion offer it
+mkdir "$WORK/elsewhere"
+expect_refused 8 "demo exists already" b ag-box track demo "$WORK/elsewhere"
+expect_missing "$WORK/node/b/state/box/demo"
 on a ag-box park demo
 on a ag-box up demo
 on a sh -c "echo 'not sent' >'$project/late'"
