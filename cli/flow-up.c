@@ -83,6 +83,17 @@ static int take_snapshot(void *arg, struct error *e)
     return snapshots_fetch(u->stack->store, u->stack->name, &u->root, &u->sealed, e);
 }
 
+/* A new node's takes some writes to the disk. What goes wrong here goes wrong again, and is said, where it is needed.
+ */
+static int open_cache(void *arg, struct error *e)
+{
+    struct going_up *u = arg;
+    (void)e;
+    if (!u->options->full)
+        stack_content(u->stack, NULL);
+    return 0;
+}
+
 static bool is_held(const struct going_up *u)
 {
     return u->head.state == HEAD_HELD && !u->options->force && !head_expired(&u->head) &&
@@ -145,8 +156,9 @@ static int acquire(struct going_up *u, struct error *e)
         return r;
     struct together calls[] = { { .run = take_lease, .arg = u },
                                 { .run = take_hold, .arg = u },
+                                { .run = open_cache, .arg = u },
                                 { .run = take_snapshot, .arg = u } };
-    r = together_run(calls, foreign ? 2 : 3, e);
+    r = together_run(calls, foreign ? 3 : 4, e);
     if (r < 0 && s->record.state != BOX_ACQUIRED && !box_record_in_doubt(&s->record)) {
         flow_drop_hold(s); /* the lease went to somebody else */
         stack_save_record(s, NULL);
