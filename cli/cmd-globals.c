@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow-globals.h"
+#include "cli/globals.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 
@@ -44,6 +45,7 @@ static int transfer(struct cmd_context *c, enum verb verb, bool automatic, struc
     int r = stack_for_box(&s, c->config, c->ui, TEXT_GLOBALS, true, e);
     if (r < 0)
         return r;
+    globals_sweep(&s);
     r = verb == VERB_PUSH ? flow_globals_push(&s, c->options.force, c->options.accept_rollback, e)
                           : flow_globals_pull(&s, c->options.accept_rollback, &none, e);
     if (r < 0 && e && e->kind == ERROR_INTERRUPTED)

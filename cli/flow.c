@@ -2,6 +2,7 @@
 #include "cli/flow.h"
 
 #include "cli/flake.h"
+#include "cli/globals.h"
 #include "cli/mounts.h"
 #include "cli/stashing.h"
 #include "cli/visit.h"
@@ -142,6 +143,8 @@ void flow_sweep(struct stack *s)
 {
     flow_aside_sweep(s);
     visit_sweep(s);
+    if (strcmp(s->name, TEXT_GLOBALS) == 0)
+        globals_sweep(s);
 }
 
 int flow_keep_committed(struct stack *s, const struct snapshot *n, struct error *e)

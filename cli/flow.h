@@ -118,7 +118,7 @@ int flow_aside_settle(struct stack *s, struct error *e);
 int flow_aside_retire(struct stack *s, struct error *e);
 /* Removes those of this box that have been kept for their time, and names those that must be kept. */
 void flow_aside_sweep(struct stack *s);
-/* What a command does last: the sweep above, and leftovers of visits. */
+/* What a command does last: the sweep above, and leftovers of visits and of pulls. */
 void flow_sweep(struct stack *s);
 
 /* The fields that up has of the snapshot that is shown here. */

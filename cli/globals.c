@@ -179,11 +179,9 @@ static int read_kept(int all, struct names *ret, unsigned *ret_next, struct erro
     return r;
 }
 
-/* What a pull that was killed had kept half of: the whole is still in its place, and kept by the next one. */
-static void sweep_half(struct stack *s, const char *kept)
+static void sweep_half(const char *path)
 {
-    _cleanup_free_ char *path = mem_printf("%s/globals/kept/%s", s->config->state_dir, kept);
-    char *const roots[] = { path, NULL };
+    char *const roots[] = { (char *)(uintptr_t)path, NULL };
     FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
     FTSENT *at;
     while (walk && (at = fts_read(walk))) {
@@ -198,6 +196,16 @@ static void sweep_half(struct stack *s, const char *kept)
         fts_close(walk);
 }
 
+void globals_sweep(struct stack *s)
+{
+    _cleanup_close_ int all = -1;
+    _cleanup_(names_release) struct names l = { 0 };
+    if (!globals_have(s, "kept") || open_in(s, "kept", &all, NULL) < 0 || names_read(all, &l, NULL) < 0 || !l.count)
+        return;
+    _cleanup_free_ char *path = mem_printf("%s/globals/kept/%s", s->config->state_dir, names_get(&l, l.count - 1));
+    sweep_half(path);
+}
+
 /* A directory of its own for each pull: what an earlier one kept is not overwritten. */
 static int make_kept(struct stack *s, int all, int64_t now_ns, char to[64], int *ret, struct error *e)
 {
@@ -209,8 +217,6 @@ static int make_kept(struct stack *s, int all, int64_t now_ns, char to[64], int 
     int r = read_kept(all, &l, &number, e);
     if (r < 0)
         return r;
-    if (l.count)
-        sweep_half(s, names_get(&l, l.count - 1));
     strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
     snprintf(to, 64, KEPT_NAME "%08u-%s", number, stamp);
     if (mkdirat(all, to, 0700) == 0 && fsync(all) == 0)

@@ -32,6 +32,9 @@ int globals_agree(struct stack *s, struct error *e);
 int globals_begin(struct stack *s, struct error *e);
 /* `next` takes the place of `last`. */
 int globals_finish(struct stack *s, struct error *e);
+/* What a pull that was killed had kept half of goes: the whole is still in its place. Under the `command` lock, before
+ * anything else is done with globals. */
+void globals_sweep(struct stack *s);
 bool globals_have(struct stack *s, const char *directory); /* one of globals/ */
 /* Makes an empty directory in globals/. */
 int globals_make(struct stack *s, const char *directory, struct error *e);

@@ -91,6 +91,16 @@ while read -r step <&3; do
     nothing_left
 done 3<"$WORK/steps-pull"
 
+# A killed pull that no other one follows: what it had kept half of goes with whatever comes next.
+litter() { find "$WORK/node/b/state/globals/kept" -name '.agbox*'; }
+for command in "globals push --force" "prune globals"; do
+    load pull
+    expect_exit 137 on b env AGBOX_CRASH_AT=globals:copy.made#2 ag-box globals pull
+    [ -n "$(litter)" ] || fail "it was not killed while it kept something"
+    on b ag-box $command
+    [ -z "$(litter)" ] || fail "$command leaves $(litter)"
+done
+
 # --- packs of a push that came to nothing are gone after two prunes; the next push knows
 
 load push
