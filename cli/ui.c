@@ -20,7 +20,7 @@ struct ui {
     const char *json_file;
     int success, failure; /* exit codes; failure 0: the kind's own */
     json_t *result;
-    pthread_mutex_t lock; /* of the progress line */
+    pthread_mutex_t lock; /* of the progress line and the warnings */
     int64_t shown_ns, begun_ns;
     bool line_open;
     char phase[32];
@@ -128,12 +128,14 @@ void ui_warn(struct ui *ui, const char *fmt, ...)
     va_end(args);
     fprintf(stderr, "ag-box: warning: %s\n", shown);
 
+    pthread_mutex_lock(&ui->lock);
     json_t *list = json_object_get(ui->result, "warnings");
     if (!list) {
         list = json_array();
         json_object_set_new(ui->result, "warnings", list);
     }
     json_array_append_new(list, json_string(shown));
+    pthread_mutex_unlock(&ui->lock);
 }
 
 void ui_field(struct ui *ui, const char *key, json_t *value)

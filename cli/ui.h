@@ -6,7 +6,7 @@
  *
  * A command says its result twice: ui_line for people and ui_field for `--json`; ui_end prints the one JSON object, or
  * the error with its hint. With --json nothing else reaches stdout. Progress shows on a terminal only. Main thread
- * only, but ui_progress may be called from any thread.
+ * only, but ui_progress and ui_warn may be called from any thread.
  */
 
 #include "index/base/buf.h"

@@ -31,7 +31,10 @@ on a ag-box up --full demo
 expect_file "$project/new file" "written on b"
 on a ag-box park demo
 
-logs=("$WORK"/valgrind.*)
+# A child that became a program of others ends without a summary; what it did before must not have been wrong, either.
+mapfile -t logs < <(grep -l 'ERROR SUMMARY' "$WORK"/valgrind.*)
 [ "${#logs[@]}" -ge 14 ] || fail "only ${#logs[@]} processes were under valgrind"
 grep -l 'Command: .*boxfs-serve' "${logs[@]}" || fail "the file system's daemon was not under valgrind"
 ! grep -L 'ERROR SUMMARY: 0 errors' "${logs[@]}" | grep . || fail "valgrind found something"
+! grep -E '^==[0-9]+== (Invalid|Conditional|Use of|Syscall param|Process terminating)' "$WORK"/valgrind.* ||
+    fail "valgrind found something in a child"

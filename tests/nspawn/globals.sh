@@ -4,7 +4,7 @@
 # limit: 300
 # level: full
 . "$TESTS/lib.sh"
-. "$TESTS/nspawn/machine.sh"
+. "$TESTS/machine.sh"
 
 set_up() { # set_up NAME ROLE
     cp "$TESTS/../contrib/systemd/box-snapshot.service" "$TESTS/../contrib/systemd/box-globals.service" "$WORK/machine/shared/"

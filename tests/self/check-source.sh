@@ -150,6 +150,13 @@ source_file tests/unit/test-some.c 'int x;'
 echo '# SPDX-License-Identifier: MIT' >tests/unit/meson.build
 refused 'tests/unit/test-some.c:1: not named'
 
+new_tree
+mkdir -p tests/box
+printf '# SPDX-License-Identifier: MIT\n. "$TESTS/lib.sh"\n' >tests/box/a.sh
+refused 'tests/box/a.sh:2: there is no tests/lib.sh'
+touch tests/lib.sh
+refused 'no SPDX head'
+
 page() { # PATH HEADING COMMAND
     printf '# %s\n\n<!-- run on a -->\n```sh\n# no heading\n%s\n```\n' "$2" "$3" >"$1"
 }
