@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/interrupt.h"
 
+#include "index/base/mem.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define WAKE_FD_MIN 64 /* above the numbers that a supervisor's daemon finds its descriptors at, or finds none */
 
 static volatile sig_atomic_t seen;
 static struct store *volatile watched;
@@ -29,7 +34,9 @@ static void on_signal(int number)
 void interrupt_install(void)
 {
     struct sigaction a = { .sa_handler = on_signal };
-    wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int counter = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    wake = counter < 0 ? -1 : fcntl(counter, F_DUPFD_CLOEXEC, WAKE_FD_MIN);
+    mem_closep(&counter);
     owner = getpid();
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
