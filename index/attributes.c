@@ -43,6 +43,8 @@ static void take_overlay_xattr(struct attributes *a, const char *name, const cha
         a->opaque = len == 1 && value[0] == 'y';
     } else if (strcmp(name, "metacopy") == 0) {
         a->metacopy = true;
+    } else if (strcmp(name, "origin") == 0) {
+        a->origin = true;
     } else if (strcmp(name, "whiteout") == 0) {
         a->whiteout = a->entry.type == ENTRY_FILE && a->entry.size == 0;
     }

@@ -21,12 +21,13 @@ struct attributes {
     bool opaque; /* trusted.overlay.opaque=y: nothing of the lower shows through ("x" only tells of whiteouts as xattrs)
                   */
     bool metacopy;  /* the data is the lower's */
+    bool origin;    /* it was copied up: an inode of the lower's */
     char *redirect; /* trusted.overlay.redirect: "/from/the/root" or a name in the same lower directory; NULL: none */
 };
 
 /* name: one component, or "" for the directory itself. -ENOENT when it is gone. ret is the caller's to release. */
 int attributes_read(int directory, const char *name, struct attributes *ret, struct error *e);
-/* As above without xattrs and symbolic link targets: redirect, opaque, metacopy and the xattr form of whiteouts stay
- * unset. */
+/* As above without xattrs and symbolic link targets: redirect, opaque, metacopy, origin and the xattr form of whiteouts
+ * stay unset. */
 int attributes_stat(int directory, const char *name, struct attributes *ret, struct error *e);
 void attributes_release(struct attributes *a);

@@ -251,6 +251,8 @@ struct change upper_entry_change(const struct upper_view *v, const struct upper_
 {
     bool directory = f->entry.type == ENTRY_DIRECTORY;
     bool in_place = !directory || (f->lower && strcmp(f->lower, (const char *)p->path.data) == 0);
+    /* A file made anew under a name of the base's, whose number goes with the base's inode, which may have moved. */
+    bool made = f->entry.type == ENTRY_FILE && !f->a.metacopy && !f->a.origin;
     return (struct change){
         .kind = CHANGE_PUT,
         .entry = &f->entry,
@@ -259,7 +261,7 @@ struct change upper_entry_change(const struct upper_view *v, const struct upper_
         .device = f->a.device,
         .inode = f->a.inode,
         .settled = v->known && stat_cache_settled(&f->entry, v->start_ns),
-        .other_inode = !in_place || f->moved_from,
+        .other_inode = !in_place || f->moved_from || made,
         .moved_from = f->moved_from,
     };
 }

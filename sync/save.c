@@ -174,15 +174,29 @@ static int remember(struct save *s, struct pending *p, struct bytes path, struct
     return j ? stat_cache_put(j, path, &p->seen, &p->entry, e) : 0;
 }
 
+/* 1: number is what the base has under this key; any other one may be another entry's by now (rule O9). */
+static int is_of_base(struct save *s, struct bytes key, uint32_t number, struct error *e)
+{
+    struct entry base = { 0 };
+    int r = s->config.base_tree ? tree_find(s->config.base_tree, key, NULL, &base, e) : -ENOENT;
+    bool is = r == 0 && base.type != ENTRY_LINK && base.ino == number;
+    entry_release(&base);
+    return r == 0 || r == -ENOENT ? is : r;
+}
+
 /*
  * What is as the parent has it stays the parent's record, inode number and ctime included: the overlay shows another
- * number for a written file once the kernel has forgotten it, and that alone is no change.
+ * number for a written file of the base's once the kernel has forgotten it, and that alone is no change.
  */
 static int keep_parents(struct save *s, struct pending *p, struct error *e)
 {
     struct entry old = { 0 };
     int r = tree_find(s->config.parent_tree, buf_bytes(&p->key), NULL, &old, e);
-    if (r == 0 && entry_same(&old, &p->entry)) {
+    bool same = r == 0 && entry_same(&old, &p->entry);
+    int may = same && old.ino != p->entry.ino ? is_of_base(s, buf_bytes(&p->key), old.ino, e) : same;
+    if (may < 0)
+        r = may;
+    if (may > 0) {
         struct entry replaced = p->entry;
         p->entry = old;
         old = replaced;
