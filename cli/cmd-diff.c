@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/flow.h"
 #include "cli/mounts.h"
+#include "cli/patience.h"
 #include "cli/place.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
@@ -24,7 +25,10 @@ static int walk_lazy(struct stack *s, struct view *base, const struct exclude *r
 {
     _cleanup_close_ int upper = -1, merged = -1;
     enum mounts_state mounted;
-    int r = mounts_look(s, &mounted, e);
+    _cleanup_(patience_end) struct patience *p = NULL;
+    int r = patience_begin(s, &p, e);
+    if (r == 0)
+        r = mounts_look(s, &mounted, e);
     if (r == 0 && (mounted == MOUNTS_TREE || mounted == MOUNTS_SHOWN)) {
         r = saving_open_upper(s, &upper, &merged, e);
     } else if (r == 0) { /* a crash or reboot: the upper says it all */

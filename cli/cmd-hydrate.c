@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/patience.h"
 #include "cli/place.h"
 #include "cli/stack.h"
 #include "fusefs/control.h"
@@ -8,99 +9,68 @@
 #include "index/base/text.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <time.h>
 
 #define LOOK_MS 200
 
-/* The daemon's answer is waited for beside, so that progress shows and Ctrl-C is heard. Static: when we are interrupted
- * the waiting thread ends with the process. */
-static struct waiting {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    char *socket;
-    bool done;
-    int result;
-    json_t *answer;
-    struct error error;
-} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+struct waiting {
+    struct ui *ui;
+    const char *socket;
+};
 
-static int ask(const char *command, int timeout_ms, json_t **ret, struct error *e)
+static int ask(const char *socket, const char *command, json_t **ret, control_waits waits, struct waiting *w,
+               struct error *e)
 {
     json_t *request = json_pack("{s:s}", "command", command);
-    int r = control_call(waiting.socket, request, timeout_ms, ret, e);
+    int r = waits ? control_call_patiently(socket, request, LOOK_MS, waits, w, ret, e)
+                  : control_call(socket, request, LOOK_MS, ret, e);
     json_decref(request);
     return r;
 }
 
-static void *wait_for_all(void *arg)
+static int show(void *arg, pid_t daemon, struct error *e)
 {
-    (void)arg;
-    struct error e = { 0 };
-    json_t *answer = NULL;
-    int r = ask("hydrate", -1, &answer, &e);
-    pthread_mutex_lock(&waiting.lock);
-    waiting.result = r;
-    waiting.answer = answer;
-    waiting.error = e;
-    waiting.done = true;
-    pthread_cond_signal(&waiting.changed);
-    pthread_mutex_unlock(&waiting.lock);
-    return NULL;
-}
-
-static void show(struct ui *ui)
-{
+    (void)daemon;
+    struct waiting *w = arg;
     json_t *status = NULL;
-    if (!ui_shows_progress(ui) || ask("status", LOOK_MS, &status, NULL) < 0)
-        return;
-    ui_progress(ui, "fetching", 0, (uint64_t)json_integer_value(json_object_get(status, "bytes_done")),
-                (uint64_t)json_integer_value(json_object_get(status, "bytes_total")));
+    if (ui_shows_progress(w->ui) && ask(w->socket, "status", &status, NULL, NULL, NULL) == 0)
+        ui_progress(w->ui, "fetching", 0, (uint64_t)json_integer_value(json_object_get(status, "bytes_done")),
+                    (uint64_t)json_integer_value(json_object_get(status, "bytes_total")));
     json_decref(status);
+    return interrupt_check(e);
 }
 
 /* Until the daemon has answered, or Ctrl-C. */
-static bool wait_a_little(void)
+static int wait_for_all(struct stack *s, json_t **ret, struct error *e)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_mutex_lock(&waiting.lock);
-    if (!waiting.done)
-        pthread_cond_timedwait(&waiting.changed, &waiting.lock, &until);
-    bool done = waiting.done;
-    pthread_mutex_unlock(&waiting.lock);
-    return done;
+    _cleanup_(patience_end) struct patience *p = NULL;
+    _cleanup_free_ char *socket = place_in_run(s->config, s->name, "socket");
+    struct waiting w = { s->ui, socket };
+    int r = patience_begin(s, &p, e);
+    if (r == 0)
+        r = ask(socket, "hydrate", ret, show, &w, e);
+    ui_progress_end(s->ui);
+    return r;
 }
 
-static int hydrate(struct cmd_context *c, const char *name, struct error *e)
+static int hydrate(struct stack *s, struct error *e)
 {
-    pthread_t thread;
-    waiting.socket = place_in_run(c->config, name, "socket");
-    int r = pthread_create(&thread, NULL, wait_for_all, NULL);
-    if (r != 0)
-        return error_set(e, ERROR_FAILED, -r, "start a thread");
-    while (!wait_a_little()) {
-        show(c->ui);
-        r = interrupt_check(e);
-        if (r < 0)
-            return error_hint(e, "the content of %s goes on coming in the background", name), r;
+    struct error why = { 0 };
+    json_t *answer = NULL;
+    int r = wait_for_all(s, &answer, &why);
+    if (r < 0) {
+        error_pass(e, &why);
+        if (why.kind == ERROR_INTERRUPTED)
+            return error_hint(e, "the content of %s goes on coming in the background", s->name), r;
+        if (!why.hint[0]) /* it has ended, and another one takes its place */
+            error_hint(e, "ag-box hydrate %s goes on", s->name);
+        return error_prefix(e, "hydrate %s", s->name), r;
     }
-    pthread_join(thread, NULL);
-    ui_progress_end(c->ui);
-    free(mem_steal(waiting.socket));
-    if (waiting.result < 0) {
-        error_pass(e, &waiting.error);
-        return error_prefix(e, "hydrate %s", name), waiting.result;
-    }
-    json_int_t bytes = json_integer_value(json_object_get(waiting.answer, "bytes_total"));
+    json_int_t bytes = json_integer_value(json_object_get(answer, "bytes_total"));
     char size[16];
     text_size(size, (uint64_t)bytes);
-    ui_field_integer(c->ui, "bytes", bytes);
-    ui_line(c->ui, "everything of %s is here (%s as it is stored)", name, size);
-    json_decref(waiting.answer);
+    ui_field_integer(s->ui, "bytes", bytes);
+    ui_line(s->ui, "everything of %s is here (%s as it is stored)", s->name, size);
+    json_decref(answer);
     return 0;
 }
 
@@ -121,7 +91,7 @@ static int run(struct cmd_context *c, struct error *e)
         error_say(e, ERROR_UNKNOWN, -ENOENT, "box %s is not up here", s.name);
         return error_hint(e, "ag-box up %s", s.name);
     }
-    return hydrate(c, s.name, e);
+    return hydrate(&s, e);
 }
 
 const struct cmd cmd_hydrate = {

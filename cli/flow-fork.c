@@ -3,6 +3,7 @@
 
 #include "cli/box.h"
 #include "cli/mounts.h"
+#include "cli/patience.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 #include "index/reached.h"
@@ -269,7 +270,10 @@ static int open_before(struct forking *f, struct error *e)
 static int make(struct stack *s, bool still, struct error *e)
 {
     struct forking f = { .stack = s, .still = still, .again = !snapshot_id_none(&s->record.fork) };
-    int r = stack_content(s, e);
+    _cleanup_(patience_end) struct patience *p = NULL;
+    int r = patience_begin(s, &p, e);
+    if (r == 0)
+        r = stack_content(s, e);
     if (r == 0)
         r = mounts_reach(s, e);
     if (r == 0 && still)

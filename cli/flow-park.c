@@ -4,6 +4,7 @@
 #include "cli/box.h"
 #include "cli/holders.h"
 #include "cli/mounts.h"
+#include "cli/patience.h"
 #include "cli/place.h"
 #include "fusefs/mount.h"
 #include "fusefs/overlay.h"
@@ -265,7 +266,10 @@ int flow_park_held(struct stack *s, struct error *e)
     s->record.fork = (struct snapshot_id){ 0 }; /* of a time when the lease was thought to be lost */
     struct stash_list left_out = { 0 };
     uint64_t ahead = 0;
-    int r = stack_content(s, e);
+    _cleanup_(patience_end) struct patience *p = NULL;
+    int r = patience_begin(s, &p, e);
+    if (r == 0)
+        r = stack_content(s, e);
     if (r == 0)
         r = make_still(s, &ahead, e);
     if (r == 0)

@@ -2,7 +2,7 @@
 #include "cli/flow.h"
 
 #include "cli/box.h"
-#include "cli/mounts.h"
+#include "cli/patience.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
 
@@ -63,7 +63,10 @@ int flow_snapshot_held(struct stack *s, struct error *e)
 {
     struct lease l;
     flow_lease(s, &l);
-    int r = lease_renew(&l, e); /* counts even if the rest fails (rule L3) */
+    _cleanup_(patience_end) struct patience *p = NULL;
+    int r = patience_begin(s, &p, e);
+    if (r == 0)
+        r = lease_renew(&l, e); /* counts even if the rest fails (rule L3) */
     if (r == 0)
         r = stack_content(s, e);
     return r < 0 ? r : save(s, &l, e);

@@ -2,6 +2,7 @@
 #include "cli/mounts.h"
 
 #include "cli/box.h"
+#include "cli/patience.h"
 #include "cli/place.h"
 #include "cli/spawn.h"
 #include "cli/unit.h"
@@ -9,6 +10,7 @@
 #include "fusefs/mount.h"
 #include "fusefs/overlay.h"
 #include "fusefs/supervisor.h"
+#include "index/base/clock.h"
 #include "index/base/crash.h"
 #include "index/base/fd.h"
 #include "index/base/log.h"
@@ -25,8 +27,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#define DAEMON_START_MS 60000
-#define DAEMON_STOP_MS 10000
+#define DAEMON_STOP_NS 10000000000
 #define DAEMON_LOOK_MS 10
 #define DAEMON_ASK_MS 1000
 #define DAEMON_END_MS 1000
@@ -347,12 +348,14 @@ int mounts_reach(struct stack *s, struct error *e)
 int mounts_stop_daemon(struct stack *s, struct error *e)
 {
     _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
-    json_t *request = json_pack("{s:s}", "command", "stop");
     struct error why = { 0 };
-    int r = 0;
-    for (unsigned waited = 0; waited < DAEMON_STOP_MS; waited += DAEMON_LOOK_MS) {
+    int r = patience_ask(s, e);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    json_t *request = json_pack("{s:s}", "command", "stop");
+    for (int64_t end = clock_boot_ns() + DAEMON_STOP_NS; clock_boot_ns() < end;) {
         why = (struct error){ 0 };
-        r = control_call(path, request, DAEMON_START_MS, NULL, &why);
+        r = control_call(path, request, DAEMON_ASK_MS, NULL, &why);
         if (r < 0 && why.kind == ERROR_UNKNOWN)
             break;
         poll(NULL, 0, DAEMON_LOOK_MS);
@@ -368,12 +371,8 @@ int mounts_stop_daemon(struct stack *s, struct error *e)
 
 int mounts_ensure_daemon(struct stack *s, struct error *e)
 {
-    _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
-    json_t *request = json_pack("{s:s}", "command", "status");
-    struct error why = { 0 };
-    int r = control_call(path, request, DAEMON_START_MS, NULL, &why);
-    json_decref(request);
-    return r == 0 || why.kind != ERROR_UNKNOWN ? 0 : mounts_start_daemon(s, e);
+    int r = patience_ask(s, e);
+    return r == 1 ? mounts_start_daemon(s, e) : r;
 }
 
 const char *mounts_missing(void)

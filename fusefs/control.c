@@ -278,9 +278,43 @@ static int take_error(const json_t *answer, struct error *e)
     return r;
 }
 
-static int connect_to(const char *path, int *ret, struct error *e)
+/* How long somebody waits: look_ms at a time, and then as waits says. Without that it is over. */
+struct waiting {
+    int look_ms; /* -1: without an end */
+    control_waits waits;
+    void *arg;
+    pid_t daemon; /* 0: not known */
+};
+
+static int look_up(const struct waiting *w, const char *path, struct error *e)
+{
+    return w->waits ? w->waits(w->arg, w->daemon, e)
+                    : error_set(e, ERROR_FAILED, -ETIMEDOUT, "no answer from the daemon at %s", path);
+}
+
+/* A daemon that is stopped takes nobody out of its queue, and where that is full connect(2) waits. */
+static int connect_in_time(int fd, const struct sockaddr_un *a, const struct waiting *w, const char *path,
+                           struct error *e)
+{
+    const struct timeval look = { .tv_sec = w->look_ms / 1000, .tv_usec = w->look_ms % 1000 * 1000 + 1 };
+    if (w->look_ms >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &look, sizeof(look));
+    int r = 0;
+    while (r == 0 && connect(fd, (const void *)a, sizeof(*a)) < 0) {
+        bool absent = errno == ENOENT || errno == ECONNREFUSED;
+        if (errno == EAGAIN || (errno == EINTR && w->waits))
+            r = look_up(w, path, e);
+        else if (errno != EINTR)
+            r = error_set(e, absent ? ERROR_UNKNOWN : ERROR_FAILED, -errno, "ask the daemon at %s", path);
+    }
+    return r;
+}
+
+static int connect_to(const char *path, struct waiting *w, int *ret, struct error *e)
 {
     struct sockaddr_un a;
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
     _cleanup_close_ int dir = -1;
     int r = fd_socket_address(path, &a, &dir, e);
     if (r < 0)
@@ -288,24 +322,37 @@ static int connect_to(const char *path, int *ret, struct error *e)
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "open a socket");
-    if (connect(fd, (const void *)&a, sizeof(a)) < 0) {
-        bool absent = errno == ENOENT || errno == ECONNREFUSED;
-        return error_set(e, absent ? ERROR_UNKNOWN : ERROR_FAILED, -errno, "ask the daemon at %s", path);
-    }
+    r = connect_in_time(fd, &a, w, path, e);
+    if (r < 0)
+        return r;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+        w->daemon = peer.pid;
     *ret = mem_steal_fd(&fd);
     return 0;
 }
 
-int control_call(const char *path, const json_t *request, int timeout_ms, json_t **ret, struct error *e)
+/* Until there is something to read. */
+static int await_answer(int fd, const struct waiting *w, const char *path, struct error *e)
+{
+    struct pollfd p = { fd, POLLIN, 0 };
+    int r = 0, n;
+    while (r == 0 && (n = poll(&p, 1, w->look_ms)) <= 0)
+        r = n < 0 && errno != EINTR ? error_set(e, ERROR_FAILED, -errno, "poll") : look_up(w, path, e);
+    return r;
+}
+
+static int call(const char *path, const json_t *request, struct waiting *w, json_t **ret, struct error *e)
 {
     _cleanup_close_ int fd = -1;
     _cleanup_(buf_release) struct buf line = { 0 };
-    int r = connect_to(path, &fd, e);
+    int r = connect_to(path, w, &fd, e);
     if (r == 0)
         r = write_line(fd, request, CONTROL_REQUEST_MAX, e);
+    if (r == 0 && w->waits)
+        r = await_answer(fd, w, path, e);
     if (r < 0)
         return r;
-    r = read_line(fd, CONTROL_ANSWER_MAX, timeout_ms, &line);
+    r = read_line(fd, CONTROL_ANSWER_MAX, w->waits ? IDLE_MS : w->look_ms, &line);
     if (r < 0)
         return error_set(e, ERROR_FAILED, r, "no answer from the daemon at %s", path);
 
@@ -318,4 +365,15 @@ int control_call(const char *path, const json_t *request, int timeout_ms, json_t
         *ret = json_incref(answer);
     json_decref(answer);
     return r;
+}
+
+int control_call(const char *path, const json_t *request, int timeout_ms, json_t **ret, struct error *e)
+{
+    return call(path, request, &(struct waiting){ .look_ms = timeout_ms }, ret, e);
+}
+
+int control_call_patiently(const char *path, const json_t *request, int look_ms, control_waits waits, void *arg,
+                           json_t **ret, struct error *e)
+{
+    return call(path, request, &(struct waiting){ .look_ms = look_ms, .waits = waits, .arg = arg }, ret, e);
 }

@@ -14,6 +14,7 @@
 #include "index/base/error.h"
 
 #include <jansson.h>
+#include <sys/types.h>
 
 #define CONTROL_REQUEST_MAX (64u * 1024)
 #define CONTROL_ANSWER_MAX (1024u * 1024)
@@ -40,3 +41,11 @@ void control_stop(struct control *c);
  * error comes back as it was set there; -ENOENT, -ECONNREFUSED ERROR_UNKNOWN: no daemon there.
  */
 int control_call(const char *path, const json_t *request, int timeout_ms, json_t **ret, struct error *e);
+
+/*
+ * The same with all the time it takes: after each look_ms without an answer, and after a signal, waits is called, and
+ * ends it by what it returns below 0, with e set. daemon: whom it waits for; 0: that is not to be seen from here.
+ */
+typedef int (*control_waits)(void *arg, pid_t daemon, struct error *e);
+int control_call_patiently(const char *path, const json_t *request, int look_ms, control_waits waits, void *arg,
+                           json_t **ret, struct error *e);

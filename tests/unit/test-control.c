@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fusefs/control.h"
 
+#include "index/base/fd.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 #include <sys/wait.h>
 
 #include <cmocka.h>
+
+#define TOO_LONG_S 20 /* then SIGALRM: a call without an end */
 
 static char directory[] = "/tmp/test-control.XXXXXX";
 static char path[512];
@@ -151,6 +154,40 @@ static void who_ends_the_daemon_is_answered(void **state)
     assert_int_equal(status, 0);
 }
 
+static int count_looks(void *arg, pid_t daemon, struct error *e)
+{
+    unsigned *looks = arg;
+    assert_true(*looks == 0 || daemon == getpid() || daemon == 0);
+    return ++*looks < 3 ? 0 : error_say(e, ERROR_INTERRUPTED, -EINTR, "enough");
+}
+
+/* As with a daemon that is stopped: it takes nobody out of its queue, which is full after a while. Fails if connect(2)
+ * has no limit. */
+static void who_never_answers_is_waited_for_as_long_as_is_said(void **state)
+{
+    control_stop(control);
+    control = NULL;
+    struct sockaddr_un a;
+    struct error e = { 0 };
+    _cleanup_close_ int dir = -1, listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(fd_socket_address(path, &a, &dir, NULL), 0);
+    assert_int_equal(bind(listener, (const void *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(listener, 2), 0);
+    json_t *request = json_object();
+    alarm(TOO_LONG_S);
+    unsigned looks = 0;
+    assert_int_equal(control_call_patiently(path, request, 10, count_looks, &looks, NULL, &e), -EINTR);
+    assert_int_equal(e.kind, ERROR_INTERRUPTED);
+    assert_int_equal(looks, 3);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(control_call(path, request, i, NULL, &e), -ETIMEDOUT);
+    looks = 0;
+    assert_int_equal(control_call_patiently(path, request, 10, count_looks, &looks, NULL, &e), -EINTR);
+    assert_int_equal(looks, 3);
+    alarm(0);
+    json_decref(request);
+}
+
 static void nobody_there_is_said(void **state)
 {
     struct error e = { 0 };
@@ -167,6 +204,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sizes_are_bounded_both_ways, start, stop),
         cmocka_unit_test_setup_teardown(other_users_are_not_heard, start, stop),
         cmocka_unit_test_setup_teardown(who_ends_the_daemon_is_answered, start, stop),
+        cmocka_unit_test_setup_teardown(who_never_answers_is_waited_for_as_long_as_is_said, start, stop),
         cmocka_unit_test(nobody_there_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
