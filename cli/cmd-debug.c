@@ -44,8 +44,7 @@ static int dump(struct cmd_context *c, struct error *e)
     if (r < 0)
         return r;
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-    ui_bytes(c->ui, text, strlen(text));
-    ui_bytes(c->ui, "\n", 1);
+    ui_text(c->ui, text);
     ui_field(c->ui, "object", object);
     free(text);
     return 0;

@@ -78,8 +78,7 @@ static int export(struct stack *s, struct ui *ui, struct error *e)
     int r = keys_export(&s->keys, &text, e);
     if (r < 0)
         return r;
-    ui_bytes(ui, text.data, text.len); /* several lines */
-    ui_bytes(ui, "\n", 1);
+    ui_text(ui, buf_string(&text));
     ui_field_text(ui, "recovery", buf_string(&text));
     explicit_bzero(text.data, text.len);
     return 0;

@@ -107,6 +107,12 @@ void ui_bytes(struct ui *ui, const void *p, size_t n)
         fwrite(p, 1, n, stdout);
 }
 
+void ui_text(struct ui *ui, const char *text)
+{
+    ui_bytes(ui, text, strlen(text));
+    ui_bytes(ui, "\n", 1);
+}
+
 void ui_note(struct ui *ui, const char *fmt, ...)
 {
     if (ui->json)

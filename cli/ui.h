@@ -31,6 +31,8 @@ void ui_set_exit(struct ui *ui, int success, int failure);
 void ui_line(struct ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ui_bytes(struct ui *ui, const void *p,
               size_t n); /* result bytes as they are (paths in `diff`); nothing with --json */
+/* Several lines of the result as they are, and a newline behind them; nothing with --json. */
+void ui_text(struct ui *ui, const char *text);
 void ui_note(struct ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* stderr, for people only */
 void ui_warn(struct ui *ui, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* stderr; in JSON under "warnings" */
