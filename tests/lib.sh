@@ -9,6 +9,7 @@
 #   on NAME COMMAND...         runs it there, in the current directory; `ag-box up` only with its tree (--no-start), unless
 #                              the scenario has said BOXES=yes
 #   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
+#   lazy_box NODE NAME DIR     a box that is up there over a snapshot: DIR is tracked, parked and taken up again
 #   make_project DIR [--secret]    a small tree with one of everything that a tree may hold
 #   drop_caches                the kernel forgets what it can of all trees
 #   copy_tree A B              cp -a, while nobody drops caches
@@ -165,6 +166,12 @@ reboot() {
 
 make_project() {
     python3 "$TESTS/make-project.py" "$@"
+}
+
+lazy_box() {
+    on "$1" ag-box track "$2" "$3"
+    on "$1" ag-box park "$2"
+    on "$1" ag-box up "$2"
 }
 
 # An overlay that is being forgotten can show two names of one file under two inode numbers (README, "Known limits"). The

@@ -15,9 +15,7 @@ for d in range(40):
         with open("%s/d%02d/%sf%02d" % (sys.argv[1], d, "e/" if f % 2 else "", f), "wb") as out:
             out.write(chance.randbytes(chance.randrange(3000)))
 END
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 for i in $(seq 10 29); do
     on a sh -c "head -c 5000 /dev/urandom >'$project/d$i/f$i'"
 done

@@ -6,9 +6,7 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo before >'$project/before'; mv '$project/deep' '$project/renamed'" # empty over any other base
 on a ag-box snapshot demo
 on a sh -c "echo after >'$project/after'; mv '$project/renamed' '$project/moved'; chmod 700 '$project/file'"

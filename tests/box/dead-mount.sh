@@ -6,9 +6,7 @@
 store file
 node a
 project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo written >'$project/written'"
 
 on a ag-box status --json demo >"$WORK/status"

@@ -6,9 +6,7 @@ store fault
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo 'in the park' >'$project/file'"
 
 fault reset

@@ -8,9 +8,7 @@ node b
 needs_crash_points
 project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
 
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 echo work | on a tee "$project/file" >/dev/null
 on b ag-box up demo --force
 on b ag-box park demo

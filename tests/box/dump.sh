@@ -6,9 +6,7 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo more >'$project/more'"
 on b ag-box up --force demo
 expect_exit 3 on a ag-box snapshot demo # its lease is gone: this makes a fork

@@ -9,11 +9,8 @@ BOXES=yes
 store fault
 node a
 node b
-project="$WORK/project"
-mkdir "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+project="$WORK/project"; mkdir "$project"
+lazy_box a demo "$project"
 on a ag-box exec demo -- touch begun
 keeper() { json_field <(on a ag-box status --json demo) box_pid; }
 first=$(keeper)

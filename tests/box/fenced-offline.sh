@@ -32,9 +32,7 @@ expect_fork() { # expect_fork TEXT
     expect_file "$WORK/forked/file" "$1"
 }
 
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 lose lazy
 away
 refused park

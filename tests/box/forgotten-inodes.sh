@@ -21,9 +21,7 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo more >>'$project/file'; chmod 700 '$project/README.md'; echo new >'$project/new'"
 on a ag-box snapshot demo
 before=$(on a stat -c %i "$project/file")

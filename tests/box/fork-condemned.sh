@@ -16,9 +16,7 @@ condemned() { # condemned DAYS: prune finds something to condemn
     cat "$WORK/pruned"
     [ "$(jq '.boxes[0].condemned > 0' "$WORK/pruned")" = true ] || fail "nothing is condemned"
 }
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a ag-box hydrate demo
 on a sh -c "echo 'only here' >'$project/file'"
 copy_tree "$project" "$WORK/model"

@@ -9,9 +9,7 @@ node a
 node b
 node c
 project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 
 # c is a's clone: both go on with one lease.
 rmdir "$WORK/node/c/state"

@@ -6,9 +6,7 @@ store file
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 expect_exit 3 on b ag-box up demo
 expect_error "held by a"
 on a sh -c "echo 'not sent' >'$project/late'"

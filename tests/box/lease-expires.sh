@@ -7,9 +7,7 @@ store fault
 node a
 node b
 project="$WORK/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo 'of a, not sent' >'$project/late'"
 copy_tree "$project" "$WORK/model"
 reboot a # nobody renews

@@ -9,9 +9,7 @@ node a
 node b
 project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
 
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 for i in {1..68}; do
     on a sh -c "mkdir '$project/directory $i'; cd '$project/directory $i'; seq 200 | xargs touch"
     on a ag-box snapshot demo >/dev/null

@@ -13,9 +13,7 @@ on a mount -t overlay -o "lowerdir=/etc,upperdir=$WORK/own,workdir=$WORK/work" n
 echo "nameserver 192.0.2.1" >"$WORK/resolver/stub.conf"
 on a ln -sfn "$WORK/resolver/stub.conf" /etc/resolv.conf
 on a sh -c 'echo "192.0.2.9 before" >/etc/hosts; echo before >/etc/agbox-other; printf "[user]\n\tname = Somebody\n" >/etc/gitconfig'
-on a ag-box track demo "$WORK/project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$WORK/project"
 
 inside() { on a ag-box exec demo -- "$@"; }
 becomes() { # TEXT FILE

@@ -7,9 +7,7 @@ store file
 node a
 needs_crash_points
 project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo second >'$project/file'"
 expect_exit 137 on a env AGBOX_CRASH_AT=park:put-head.before ag-box park demo
 expect_state a demo parking

@@ -7,9 +7,7 @@ store file
 node a
 project="$WORK/project"; mkdir "$project"; echo first >"$project/file"
 
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 echo changed | on a tee "$project/file" >/dev/null
 
 mkfifo "$WORK/ready" "$WORK/go" "$WORK/end"

@@ -8,11 +8,8 @@ BOXES=yes
 
 store fault
 node a
-project="$WORK/project"
-mkdir "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+project="$WORK/project"; mkdir "$project"
+lazy_box a demo "$project"
 on a ag-box exec -d demo -- sh -c 'touch begun; while [ ! -e end ]; do sleep 0.1; done; touch ended'
 on a sh -c "while [ ! -e '$project/begun' ]; do sleep 0.01; done"
 

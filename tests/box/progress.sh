@@ -5,8 +5,7 @@
 store fault
 node a
 node b
-project="$WORK/project"
-mkdir "$project"
+project="$WORK/project"; mkdir "$project"
 for n in 1 2 3 4 5 6; do head -c 8000000 /dev/urandom >"$project/$n"; done
 
 # on_terminal NODE COMMAND...: with a terminal as its output, which goes to $WORK/terminal, one line a redraw.

@@ -9,9 +9,7 @@ project="$WORK/project"; mkdir -p "$project/a" "$project/z"
 for f in a/one a/two a/three; do echo "$f" >"$project/$f"; done
 head -c 1500000 /dev/urandom >"$project/z/database"
 head -c 1500000 /dev/urandom >"$project/z/untouched"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a cat "$project/a/two"
 on a ag-box status --json demo >"$WORK/status"
 kill -KILL "$(json_field "$WORK/status" daemon_pid)"

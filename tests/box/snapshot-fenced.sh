@@ -6,9 +6,7 @@ store file
 node a
 node b
 project="$WORK/project"; mkdir "$project"; echo one >"$project/file"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 on a sh -c "echo 'only on a' >'$project/late'"
 on b ag-box up --force demo
 

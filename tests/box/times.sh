@@ -23,9 +23,7 @@ snapshot_has() {
 
 # Whole seconds: written, read by a snapshot, and written again within one.
 project="$WORK/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 for _ in 1 2 3 4 5; do
     on a sh -c 'while [ "$(date +%N | cut -c 1)" != 0 ]; do :; done; echo first >"$1/file"' - "$project"
     before=$(on a stat -c '%Z %Y' "$project/file")

@@ -7,8 +7,7 @@
 store fault
 node a
 node b
-project="$WORK/project"
-mkdir "$project"
+project="$WORK/project"; mkdir "$project"
 on a ag-box track demo "$project"
 late() { # COMMAND...: between up's two looks at the head
     fault delay 4000 --op GET --key config --times 1

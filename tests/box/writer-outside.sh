@@ -9,9 +9,7 @@ node b
 mkdir "$WORK/tree" "$WORK/tree-of-b"
 on b mount --bind "$WORK/tree-of-b" "$WORK/tree" # a plain directory is in every namespace
 project="$WORK/tree/project"; make_project "$project"
-on a ag-box track demo "$project"
-on a ag-box park demo
-on a ag-box up demo
+lazy_box a demo "$project"
 
 mkfifo "$WORK/go" "$WORK/ready"
 on a sh -c "exec 9>'$project/open'; echo ready >'$WORK/ready'; read x <'$WORK/go'; echo more >&9" &
