@@ -9,6 +9,7 @@
 #                          questions; one that is booted again is joined again. `store fault --address 0.0.0.0` after it: an S3
 #                          server that all of them reach.
 #   inside NAME COMMAND... runs it there
+#   units NAME             ag-box's units are there, as install would have them, but none is enabled
 #   power_off NAME         as when the plug is pulled; machine NAME boots it again from the same disk
 #
 # The base is made by debootstrap once (about a minute), and kept in $AGBOX_TEST_CACHE (/var/cache/ag-box-test). Machines are
@@ -67,6 +68,14 @@ inside() {
     leader=$(_leader "$name") || fail "the machine $name does not run"
     nsenter --target "$leader" --mount --uts --ipc --net --pid --cgroup -- \
         env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=xterm "$@"
+}
+
+units() {
+    local unit
+    for unit in "$TESTS"/../contrib/systemd/*; do
+        sed 's|@bindir@|/usr/local/bin|' "$unit" | inside "$1" sh -c 'cat >"/etc/systemd/system/$1"' - "${unit##*/}"
+    done
+    inside "$1" systemctl daemon-reload
 }
 
 _remove_group() {

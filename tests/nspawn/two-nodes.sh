@@ -14,9 +14,7 @@ configure() { # configure NAME OTHER: the units, too, as install has them, but t
         shift 3
         printf "%s\n" "$@" >>env' - "$1" "$2" "$_store_url" "${_store_env[@]}"
     inside "$1" sh -c 'cat >/usr/local/bin/agent; chmod 755 /usr/local/bin/agent' <"$TESTS/nspawn/agent"
-    for unit in "$TESTS"/../contrib/systemd/*; do
-        sed 's|@bindir@|/usr/local/bin|' "$unit" | inside "$1" sh -c 'cat >"/etc/systemd/system/$1"' - "${unit##*/}"
-    done
+    units "$1"
     for unit in box-snapshot box-prune; do
         inside "$1" sh -c 'mkdir "/etc/systemd/system/$1.timer.d"
             printf "[Timer]\nOnCalendar=\nOnCalendar=*:*:0/2\nRandomizedDelaySec=0\nAccuracySec=50ms\n" \
