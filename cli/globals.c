@@ -19,6 +19,7 @@
 
 #define KEPT_S (30 * 24 * 3600)
 #define KEPT_MAX 100
+#define LEFT_SHOWN 8
 
 /* Below HOME. */
 static const struct {
@@ -35,7 +36,16 @@ struct running {
     struct stack *stack;
     const char *phase;
     json_t *kept;
+    const char *becomes; /* of what is left for its type */
+    char *left[LEFT_SHOWN];
+    size_t left_count;
 };
+
+static void running_release(struct running *r)
+{
+    for (size_t i = 0; i < r->left_count; i++)
+        free(r->left[i]);
+}
 
 static int open_in(struct stack *s, const char *name, int *ret, struct error *e)
 {
@@ -69,6 +79,20 @@ static void on_kept(void *arg, const char *path)
     json_t *one = json_object();
     ui_path_into(one, "path", path, strlen(path));
     json_array_append_new(r->kept, one);
+}
+
+static void on_left(void *arg, const char *path, const char *type)
+{
+    struct running *r = arg;
+    for (size_t i = 0; i < r->left_count; i++)
+        if (strcmp(r->left[i], path) == 0)
+            return;
+    if (r->left_count == LEFT_SHOWN)
+        return;
+    r->left[r->left_count++] = mem_strdup(path);
+    ui_warn(r->stack->ui, "~/%s is %s: %s", path, type, r->becomes);
+    if (r->left_count == LEFT_SHOWN)
+        ui_warn(r->stack->ui, "others are not told of");
 }
 
 /* Of a place that is gone: the directories above places are no configuration. */
@@ -128,12 +152,14 @@ static int collect(struct mirror_config *c, const char *path, struct mirror_stat
 
 int globals_collect(struct stack *s, struct mirror_stats *ret, struct error *e)
 {
-    struct running running = { .stack = s, .phase = "looking" };
+    _cleanup_(running_release) struct running running = {
+        .stack = s, .phase = "looking", .becomes = "it is passed over, only files, directories and links are pushed"
+    };
     _cleanup_close_ int home = -1;
     int r = globals_make(s, "home", e);
     if (r == 0)
         r = open_in(s, "home", &home, e);
-    struct mirror_config c = { .to = home, .last = -1, .kept = -1, .check = check, .arg = &running };
+    struct mirror_config c = { .to = home, .last = -1, .kept = -1, .left = on_left, .check = check, .arg = &running };
     for (size_t i = 0; r == 0 && i < PLACES; i++)
         r = collect(&c, places[i].path, ret, e);
     remove_empty(home);
@@ -266,7 +292,9 @@ static int apply_all(struct stack *s, struct mirror_config *c, struct mirror_sta
 int globals_apply(struct stack *s, const char *from, int64_t now_ns, struct mirror_stats *ret, json_t *ret_kept,
                   char **ret_where, struct error *e)
 {
-    struct running running = { .stack = s, .phase = "writing", .kept = ret_kept };
+    _cleanup_(running_release) struct running running = {
+        .stack = s, .phase = "writing", .kept = ret_kept, .becomes = "it stays, and what was pushed is not put there"
+    };
     _cleanup_close_ int source = -1, last = -1, home = -1, all = -1, kept = -1;
     char name[64];
     int r = globals_make(s, "kept", e);
@@ -282,9 +310,14 @@ int globals_apply(struct stack *s, const char *from, int64_t now_ns, struct mirr
         r = error_set(e, ERROR_FAILED, -errno, "open %s", config_home());
     if (r < 0)
         return r;
-    struct mirror_config c = {
-        .from = source, .to = home, .last = last, .kept = kept, .told = on_kept, .check = check, .arg = &running
-    };
+    struct mirror_config c = { .from = source,
+                               .to = home,
+                               .last = last,
+                               .kept = kept,
+                               .told = on_kept,
+                               .left = on_left,
+                               .check = check,
+                               .arg = &running };
     r = apply_all(s, &c, ret, e);
     futimens(kept, (struct timespec[]){ { .tv_nsec = UTIME_OMIT }, { .tv_sec = now_ns / 1000000000 } });
     ui_progress_end(s->ui);

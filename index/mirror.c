@@ -57,6 +57,14 @@ static enum spot_kind kind_of(const struct attributes *a)
                                               : SPOT_OTHER;
 }
 
+static const char *type_of(const struct attributes *a)
+{
+    return a->socket                                                          ? "a socket"
+           : a->entry.type == ENTRY_FIFO                                      ? "a FIFO"
+           : a->entry.type == ENTRY_CHARACTER || a->entry.type == ENTRY_BLOCK ? "a device"
+                                                                              : "of no known type";
+}
+
 /* What is not there is no error. */
 static int look(int root, const char *path, struct spot *ret, struct error *e)
 {
@@ -340,8 +348,14 @@ static int directory(struct mirror *m, struct spot *from, struct spot *to, struc
 
 static bool left_alone(struct mirror *m, const struct spot *from, const struct spot *to)
 {
-    if (from->kind == SPOT_OTHER || to->kind == SPOT_OTHER || is_secret(buf_string(&m->to)))
+    if (is_secret(buf_string(&m->to)))
         return true;
+    if (from->kind == SPOT_OTHER || to->kind == SPOT_OTHER) {
+        const struct attributes *a = from->kind == SPOT_OTHER ? &from->a : &to->a;
+        if (from->kind != SPOT_NOTHING && m->config->left)
+            m->config->left(m->config->arg, buf_string(&m->to), type_of(a));
+        return true;
+    }
     _cleanup_free_ char *below = mem_printf("home%s", buf_string(&m->from) + m->top);
     return m->secrets && from->kind != SPOT_NOTHING && below[4] &&
            excluded_ask(m->secrets, below, &from->a, false) != VERDICT_KEPT;

@@ -33,6 +33,9 @@ struct mirror_config { /* descriptors are borrowed */
      */
     int last, kept;
     void (*told)(void *arg, const char *path); /* of what was kept, the path in `to`; may be NULL */
+    /* Of what is left alone for its type ("a FIFO") in `from`, or in the way in `to`: the path in `to`. May come twice.
+     * May be NULL. */
+    void (*left)(void *arg, const char *path, const char *type);
     /* Before every entry; non-zero ends it with that result. May be NULL. */
     int (*check)(void *arg, const struct mirror_stats *so_far, struct error *e);
     void *arg;

@@ -93,6 +93,29 @@ expect_output "all is as in snapshot ${snapshot:0:8} by a"
 find "$WORK/store" -type f -printf '%p %T@ %i\n' | grep -v /.agbox/ | sort | diff "$WORK/before" - || fail "the store was written to"
 find "$B" -printf '%p %T@ %i\n' | sort | diff "$WORK/before-b" - || fail "HOME was written to"
 
+# --- what is neither file, directory nor link is passed over on both sides, and that is said
+
+touch -r "$A/.claude/skills" "$WORK/time"
+touch -r "$A/.config/gh" "$WORK/time-gh"
+mkfifo "$A/.claude/skills/pipe"
+python3 -c 'import os, socket, sys; os.chdir(sys.argv[1]); socket.socket(socket.AF_UNIX).bind("socket")' "$A/.config/gh"
+expect_exit 0 on a ag-box globals push --json
+expect_error "~/.claude/skills/pipe is a FIFO"
+expect_error "~/.config/gh/socket is a socket"
+[ "$(jq '.warnings | length' "$WORK/output")" = 2 ] || fail "warnings: $(cat "$WORK/output")"
+rm "$B/.codex/config.toml"
+mkfifo "$B/.codex/config.toml"
+expect_exit 0 on b ag-box globals pull
+expect_error "~/.codex/config.toml is a FIFO: it stays"
+[ -p "$B/.codex/config.toml" ] || fail "a FIFO was replaced"
+expect_missing "$B/.claude/skills/pipe"
+rm "$A/.claude/skills/pipe" "$A/.config/gh/socket" "$B/.codex/config.toml"
+touch -r "$WORK/time" "$A/.claude/skills"
+touch -r "$WORK/time-gh" "$A/.config/gh"
+on a ag-box globals push
+on b ag-box globals pull
+equal "$B"
+
 # --- what goes, and what is kept
 
 mv "$A/.claude/skills/one/deep/run" "$A/.claude/skills/one/walk"

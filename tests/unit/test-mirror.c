@@ -10,13 +10,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <cmocka.h>
 
 struct area {
     char *path;
     int from, to, last, kept;
-    char told[200];
+    char told[200], left[200];
     bool changes; /* what was kept has changed before it is replaced, once */
 };
 
@@ -61,12 +62,19 @@ static void on_told(void *arg, const char *path)
     a->changes = false;
 }
 
+static void on_left(void *arg, const char *path, const char *type)
+{
+    struct area *a = arg;
+    size_t n = strlen(a->left);
+    snprintf(a->left + n, sizeof(a->left) - n, "%s: %s. ", path, type);
+}
+
 static int run(struct area *a, const char *path, struct mirror_stats *stats, struct error *e)
 {
     struct mirror_config c = {
-        .from = a->from, .to = a->to, .last = a->last, .kept = a->kept, .told = on_told, .arg = a
+        .from = a->from, .to = a->to, .last = a->last, .kept = a->kept, .told = on_told, .left = on_left, .arg = a
     };
-    a->told[0] = '\0';
+    a->told[0] = a->left[0] = '\0';
     *stats = (struct mirror_stats){ 0 };
     return mirror_run(&c, path, path, stats, e);
 }
@@ -172,6 +180,12 @@ static void what_is_neither_stays_in_the_way(void **state)
     assert_int_equal(fstatat(a->to, "d/sub", &st, AT_SYMLINK_NOFOLLOW), 0);
     assert_true(S_ISFIFO(st.st_mode));
     assert_int_equal(stats.changed, 1); /* the link */
+    assert_string_equal(a->left, "d/one: a FIFO. d/sub: a FIFO. ");
+    assert_int_equal(mkfifoat(a->from, "d/pipe", 0600), 0);
+    assert_int_equal(mknodat(a->from, "d/zero", S_IFCHR | 0600, makedev(1, 5)), 0);
+    assert_int_equal(mknodat(a->to, "d/own", S_IFSOCK | 0600, 0), 0); /* in nobody's way */
+    assert_int_equal(run(a, "d", &stats, NULL), 0);
+    assert_string_equal(a->left, "d/one: a FIFO. d/pipe: a FIFO. d/sub: a FIFO. d/zero: a device. ");
 }
 
 static void what_was_changed_here_is_kept_and_nothing_else(void **state)
