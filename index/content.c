@@ -26,11 +26,20 @@ static int read_exactly(int fd, uint8_t *data, size_t len, uint64_t at, struct e
     return 1;
 }
 
+/* Where fd may have data at or behind at; end: not before. What lies between is zeros that nobody has to read. */
+static uint64_t next_data(int fd, uint64_t at, uint64_t end)
+{
+    off_t data = lseek(fd, (off_t)at, SEEK_DATA);
+    if (data < 0)
+        return errno == ENXIO ? end : at;
+    return (uint64_t)data < end ? (uint64_t)data : end;
+}
+
 /* 1: the file has only zeros from at to end. */
 static int zeros(int fd, uint64_t at, uint64_t end, uint8_t *room, struct error *e)
 {
     static const uint8_t none[GAP_PIECE];
-    while (at < end) {
+    while ((at = next_data(fd, at, end)) < end) {
         size_t len = end - at < GAP_PIECE ? (size_t)(end - at) : GAP_PIECE;
         int r = read_exactly(fd, room, len, at, e);
         if (r <= 0)
