@@ -58,8 +58,12 @@ int reach_parent(int root, const char *path, int *ret_fd, const char **ret_name)
 ssize_t reach_down(struct buf *path, const char *name, struct error *e)
 {
     size_t old = path->len, len = strlen(name);
-    if (old + 1 + len > PATH_LEN_MAX)
-        return error_set(e, ERROR_FAILED, -ENAMETOOLONG, "a path below %.100s…", buf_string(path));
+    if (old + 1 + len > PATH_LEN_MAX) {
+        error_set(e, ERROR_FAILED, -ENAMETOOLONG, "a path below %.100s…", buf_string(path));
+        return error_hint(e, "a path has at most %d bytes: move what lies there nearer to the top, or remove it",
+                          PATH_LEN_MAX),
+               -ENAMETOOLONG;
+    }
     if (old > 0)
         buf_add(path, "/", 1);
     buf_add(path, name, len);

@@ -97,3 +97,16 @@ on a ag-box park odd
 expect_exit 0 on a ag-box up odd
 expect_output 'new\nline'
 on a ag-box park odd
+
+# Deeper than a path may lead: what is to be done is said, and after that the box can be parked.
+mkdir "$WORK/deep"
+on a ag-box track deep "$WORK/deep"
+on a python3 -c 'import os, sys
+os.chdir(sys.argv[1])
+for _ in range(20):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)' "$WORK/deep"
+expect_exit 1 on a ag-box park deep
+expect_error "at most 4095 bytes"
+on a rm -rf "$WORK"/.deep.agbox-*/ddd*
+on a ag-box park deep
