@@ -63,21 +63,6 @@ static void set_phase(struct hydrate *h, enum hydrate_phase phase)
     h->last = (struct locator){ 0 };
 }
 
-/* With the lock held: until the time has come, or everything ends. */
-static void sleep_ms(struct hydrate *h, int ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    while (!h->stopped && pthread_cond_timedwait(&h->changed, &h->lock, &until) == 0)
-        ;
-}
-
 /* With the lock held. False: it has been stopped. */
 static bool wait_for_turn(struct hydrate *h)
 {
@@ -89,6 +74,25 @@ static bool wait_for_turn(struct hydrate *h)
 static int refused(struct error *e)
 {
     return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "hydration was stopped");
+}
+
+/* Until the time has come, or everything ends. */
+static int wait_ms(struct hydrate *h, int ms, struct error *e)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&h->lock);
+    while (!h->stopped && pthread_cond_timedwait(&h->changed, &h->lock, &until) == 0)
+        ;
+    bool stopped = h->stopped;
+    pthread_mutex_unlock(&h->lock);
+    return stopped ? refused(e) : 0;
 }
 
 static void lose(struct hydrate *h, const struct error *e)
@@ -130,12 +134,9 @@ static int fetch_until_here(struct hydrate *h, const struct batch *b, struct err
             lose(h, e);
             return 0;
         }
-        pthread_mutex_lock(&h->lock);
-        sleep_ms(h, pause);
-        bool stopped = h->stopped;
-        pthread_mutex_unlock(&h->lock);
-        if (stopped)
-            return refused(e);
+        r = wait_ms(h, pause, e);
+        if (r < 0)
+            return r;
     }
 }
 
@@ -332,12 +333,9 @@ static int run_phase(struct hydrate *h, enum hydrate_phase phase, int (*get)(str
         int r = get(h, e);
         if (r == 0 || e->kind != ERROR_STORE)
             return r;
-        pthread_mutex_lock(&h->lock);
-        sleep_ms(h, pause);
-        bool stopped = h->stopped;
-        pthread_mutex_unlock(&h->lock);
-        if (stopped)
-            return refused(e);
+        r = wait_ms(h, pause, e);
+        if (r < 0)
+            return r;
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "index/base/mem.h"
 #include "index/key.h"
+#include "index/reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,6 +167,20 @@ int attributes_stat(int directory, const char *name, struct attributes *ret, str
     *ret = (struct attributes){ 0 };
     take_stat(&st, ret);
     return 0;
+}
+
+int attributes_open(int directory, const char *name, const struct attributes *a, struct error *e)
+{
+    _cleanup_close_ int fd = reach_file(directory, name);
+    if (fd < 0)
+        return error_set(e, ERROR_FAILED, fd, "open");
+    struct attributes now;
+    int r = attributes_stat(fd, "", &now, e);
+    if (r < 0)
+        return r;
+    if (now.device != a->device || now.inode != a->inode || now.entry.type != ENTRY_FILE)
+        return error_say(e, ERROR_BUSY, -ENOENT, "another file took its place while it was looked at");
+    return mem_steal_fd(&fd);
 }
 
 int attributes_read(int directory, const char *name, struct attributes *ret, struct error *e)

@@ -30,4 +30,6 @@ int attributes_read(int directory, const char *name, struct attributes *ret, str
 /* As above without xattrs and symbolic link targets: redirect, opaque, metacopy, origin and the xattr form of whiteouts
  * stay unset. */
 int attributes_stat(int directory, const char *name, struct attributes *ret, struct error *e);
+/* Opens the file that a is about, for reading (index/reach). -ENOENT ERROR_BUSY: another one has its name by now. */
+int attributes_open(int directory, const char *name, const struct attributes *a, struct error *e);
 void attributes_release(struct attributes *a);

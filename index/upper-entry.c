@@ -89,21 +89,6 @@ static int take_base_content(struct upper_view *v, const struct upper_place *p, 
     return 0;
 }
 
-static int open_same(const struct upper_place *p, struct upper_found *f, struct error *e)
-{
-    _cleanup_close_ int fd = reach_file(p->directory, p->name);
-    if (fd < 0)
-        return error_set(e, ERROR_FAILED, fd, "open");
-    struct attributes now;
-    int r = attributes_stat(fd, "", &now, e);
-    if (r < 0)
-        return r;
-    if (now.device != f->a.device || now.inode != f->a.inode)
-        return error_say(e, ERROR_BUSY, -ENOENT, "another file took its place while it was looked at");
-    f->fd = mem_steal_fd(&fd);
-    return 0;
-}
-
 static int find_content(struct upper_view *v, const struct upper_place *p, struct upper_found *f, struct error *e)
 {
     if (f->a.metacopy)
@@ -114,7 +99,12 @@ static int find_content(struct upper_view *v, const struct upper_place *p, struc
         if (r != -ENOENT)
             return r;
     }
-    return v->config->names_only ? 0 : open_same(p, f, e);
+    if (v->config->names_only)
+        return 0;
+    int fd = attributes_open(p->directory, p->name, &f->a, e);
+    if (fd >= 0)
+        f->fd = fd;
+    return fd < 0 ? fd : 0;
 }
 
 static int find_lower_directory(struct upper_view *v, const struct upper_place *p, struct upper_found *f,

@@ -80,21 +80,6 @@ static int emit(struct walk *w, const struct attributes *a, const struct entry *
     return r;
 }
 
-/* Opens the file that a is about; -ENOENT if another one has its name by now. */
-static int open_same(int dir, const char *name, const struct attributes *a, struct error *e)
-{
-    _cleanup_close_ int fd = reach_file(dir, name);
-    if (fd < 0)
-        return error_set(e, ERROR_FAILED, fd, "open");
-    struct attributes now;
-    int r = attributes_stat(fd, "", &now, e);
-    if (r < 0)
-        return r;
-    if (now.device != a->device || now.inode != a->inode || now.entry.type != ENTRY_FILE)
-        return error_say(e, ERROR_BUSY, -ENOENT, "another file took its place while it was looked at");
-    return mem_steal_fd(&fd);
-}
-
 /* Content: known (1), open (*ret_fd), or not asked for. */
 static int find_content(struct walk *w, int dir, const char *name, struct attributes *a, int *ret_fd, struct error *e)
 {
@@ -105,7 +90,7 @@ static int find_content(struct walk *w, int dir, const char *name, struct attrib
         if (r != -ENOENT)
             return r < 0 ? r : 1;
     }
-    int fd = open_same(dir, name, a, e);
+    int fd = attributes_open(dir, name, a, e);
     if (fd < 0)
         return fd;
     *ret_fd = fd;
