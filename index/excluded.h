@@ -6,11 +6,13 @@
  *
  * A name is left out when a rule covers it or a directory above it. But a file of several names is left out by a rule
  * only if every name it has in the tree is; and a file one of whose names is a secret (exclude_secret) is left out
- * under all of them. Whether that matters is seen by names alone: excluded_new reads all directories, asks stat only
- * for what rules cover, and looks at every file's inode only if it finds one that has further names somewhere. A kept
- * file in an excluded directory keeps the directories above it, and nothing else in them. Rules are the project's, and
- * asked with the path below it: in a home, which its box's agents made, `*.local` or `sessions/` would take what nobody
- * thought of. A copy that was cut off (exclude_cut_off) is covered, too. One thread.
+ * under all of them, while that name is there: no memory of inodes tells a removal that gives the file up as a secret
+ * from one that does not, and what stayed out for ever would be missing on other nodes without a word. Whether that
+ * matters is seen by names alone: excluded_new reads all directories, asks stat only for what rules cover, and looks
+ * at every file's inode only if it finds one that has further names somewhere. A kept file in an excluded directory
+ * keeps the directories above it, and nothing else in them. Rules are the project's, and asked with the path below it:
+ * in a home, which its box's agents made, `*.local` or `sessions/` would take what nobody thought of. A copy that was
+ * cut off (exclude_cut_off) is covered, too. One thread.
  */
 
 #include "index/attributes.h"

@@ -59,3 +59,10 @@ expect_file "$project/conf/.auth-secret" "only on a"
 [ -z "$(on a find "$project" -name '.agbox-copying')" ] || fail "half a copy is left"
 [ "$(on a stat -c %y "$project/conf")" = "$written" ] || fail "the directory is younger than it was"
 on a ag-box park demo
+
+# Once that name is gone, what is left is a file like any other.
+on a ag-box up demo
+on a rm "$project/conf/.auth-secret"
+on a ag-box park demo
+on b ag-box restore demo "$WORK/named"
+expect_file "$WORK/named/other-name" "only on a"
