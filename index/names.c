@@ -45,6 +45,18 @@ static int by_name(const void *a, const void *b, void *text)
     return strcmp((const char *)text + x->at, (const char *)text + y->at);
 }
 
+/* Sorted, and each once: a name that goes and comes again meanwhile may be listed twice (XFS). */
+static void put_in_order(struct names *l)
+{
+    size_t count = 0;
+    if (l->count > 1)
+        qsort_r(l->items, l->count, sizeof(*l->items), by_name, l->text.data);
+    for (size_t i = 0; i < l->count; i++)
+        if (count == 0 || strcmp(names_get(l, count - 1), names_get(l, i)) != 0)
+            l->items[count++] = l->items[i];
+    l->count = count;
+}
+
 int names_read(int directory, struct names *ret, struct error *e)
 {
     buf_clear(&ret->text);
@@ -66,7 +78,6 @@ int names_read(int directory, struct names *ret, struct error *e)
             at += d->d_reclen;
         }
     }
-    if (ret->count > 1)
-        qsort_r(ret->items, ret->count, sizeof(*ret->items), by_name, ret->text.data);
+    put_in_order(ret);
     return 0;
 }

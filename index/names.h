@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * names - the names in one directory, sorted bytewise: the order in which walkers go through it (index/key).
+ * names - the names in one directory, each once, sorted bytewise: the order in which walkers go through it (index/key).
  *
  * Reads the descriptor from its beginning (and so moves its offset); "." and ".." are not in it. Memory is the names'
  * own size and 16 bytes each, so a directory of 100,000 entries is no trouble. It owns its memory; { 0 } is an
