@@ -37,13 +37,18 @@ static int put(int to, const char *name, const void *text, size_t len, struct er
     return r;
 }
 
-/* What the host has not, or is larger than any configuration, is left out. */
+/* What the host has not, or is larger than any configuration, or no file (a FIFO may have nobody at its other end), is
+ * left out. */
 static int copy(const char *from, int to, const char *name, struct error *e)
 {
     _cleanup_(buf_release) struct buf text = { 0 };
-    if (fd_read_file(AT_FDCWD, from, COPY_MAX, &text, NULL) < 0)
-        return unlinkat(to, name, 0) < 0 && errno != ENOENT ? error_set(e, ERROR_FAILED, -errno, "remove %s", name) : 0;
-    return put(to, name, text.data, text.len, e);
+    struct error why = { 0 };
+    int r = fd_read_regular(AT_FDCWD, from, COPY_MAX, &text, &why);
+    if (r == 0)
+        return put(to, name, text.data, text.len, e);
+    if (r != -ENOENT && r != -ENOTDIR)
+        log_warn("%s: a box does not see it", why.text);
+    return unlinkat(to, name, 0) < 0 && errno != ENOENT ? error_set(e, ERROR_FAILED, -errno, "remove %s", name) : 0;
 }
 
 /* In the box's /etc, around what the host has there. Git passes over what it includes and is not there. */

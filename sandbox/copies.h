@@ -16,7 +16,7 @@
  * are not followed: they lead to the host's.
  *
  * /etc's shadow has a line for each user, and no password. No secrets are among them. Files that the host has not are
- * not there. Each file is replaced whole.
+ * not there, nor is what is no file there. Each file is replaced whole.
  */
 
 #include "sandbox/environment.h"

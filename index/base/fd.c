@@ -51,12 +51,8 @@ int fd_pwrite_all(int fd, const void *data, size_t len, uint64_t off, struct err
     return 0;
 }
 
-int fd_read_file(int dir, const char *name, size_t max, struct buf *ret, struct error *e)
+static int read_all(int fd, const char *name, size_t max, struct buf *ret, struct error *e)
 {
-    _cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return error_set(e, ERROR_FAILED, -errno, "open %s", name);
-
     _cleanup_(buf_release) struct buf b = { 0 };
     for (;;) {
         buf_reserve(&b, READ_STEP);
@@ -75,6 +71,23 @@ int fd_read_file(int dir, const char *name, size_t max, struct buf *ret, struct 
     *ret = b;
     b = before;
     return 0;
+}
+
+int fd_read_file(int dir, const char *name, size_t max, struct buf *ret, struct error *e)
+{
+    _cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", name) : read_all(fd, name, max, ret, e);
+}
+
+int fd_read_regular(int dir, const char *name, size_t max, struct buf *ret, struct error *e)
+{
+    struct stat st;
+    _cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_set(e, ERROR_FAILED, -errno, "open %s", name);
+    if (!S_ISREG(st.st_mode))
+        return error_say(e, ERROR_FAILED, -EINVAL, "%s is no regular file", name);
+    return read_all(fd, name, max, ret, e);
 }
 
 int fd_make_directories(const char *path, unsigned mode, struct error *e)

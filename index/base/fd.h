@@ -22,6 +22,8 @@ int fd_pwrite_all(int fd, const void *data, size_t len, uint64_t off, struct err
 
 /* Replaces ret's bytes by the whole file; -EFBIG (ERROR_DAMAGED) if it holds more than max. */
 int fd_read_file(int dir, const char *name, size_t max, struct buf *ret, struct error *e);
+/* The same of what may be anything: -EINVAL if it is no regular file; nobody is waited for. */
+int fd_read_regular(int dir, const char *name, size_t max, struct buf *ret, struct error *e);
 
 /* mkdir -p of an absolute path, each missing part with mode (less the umask); an existing last part must be a
  * directory. */

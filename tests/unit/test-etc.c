@@ -21,11 +21,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #define KEY "-----BEGIN OPENSSH PRIVATE KEY-----\n"
 #define ROUNDS 8000
+#define TOO_LONG_S 20 /* then SIGALRM */
 
 struct place {
     char *scratch, *from;
@@ -204,6 +206,31 @@ static void what_is_added_does_not_follow_them(void **state)
     _cleanup_(buf_release) struct buf text = { 0 };
     assert_int_equal(fd_read_file(other, "gitconfig", 100, &text, NULL), 0);
     assert_string_equal(buf_string(&text), "the host's");
+    place_remove(&p);
+}
+
+/* Some programs give a configuration through a FIFO. Fails if it is opened and waited for. */
+static void what_is_no_file_is_not_waited_for(void **state)
+{
+    struct place p;
+    struct environment c = { .box = "demo", .node = "a" };
+    place_make(&p);
+    scratch_mkdir("%s/home/.claude", p.scratch);
+    scratch_write("be brief", "%s/home/.claude/CLAUDE.md", p.scratch);
+    _cleanup_free_ char *home = mem_printf("%s/home", p.scratch);
+    struct host host = { .home = home };
+    _cleanup_close_ int at = scratch_open("%s", home);
+    assert_int_equal(mkfifoat(at, ".gitconfig", 0600), 0);
+    assert_int_equal(mkfifoat(at, ".claude/settings.json", 0600), 0);
+    make(&p);
+    alarm(TOO_LONG_S);
+    assert_int_equal(copies_make(p.run, &host, &c, NULL), 0);
+    alarm(0);
+    _cleanup_close_ int copies = scratch_open("%s/run/" COPIES_NAME, p.scratch);
+    _cleanup_(buf_release) struct buf text = { 0 };
+    assert_int_equal(fd_read_file(copies, "claude/CLAUDE.md", 100, &text, NULL), 0);
+    assert_string_equal(buf_string(&text), "be brief");
+    assert_int_equal(faccessat(copies, "claude/settings.json", F_OK, 0), -1);
     place_remove(&p);
 }
 
@@ -419,6 +446,7 @@ int main(void)
         cmocka_unit_test(secrets_are_not),
         cmocka_unit_test(links_are_not_followed),
         cmocka_unit_test(what_is_added_does_not_follow_them),
+        cmocka_unit_test(what_is_no_file_is_not_waited_for),
         cmocka_unit_test(files_that_are_replaced_meanwhile),
         cmocka_unit_test(what_is_far_too_large_is_an_error),
         cmocka_unit_test(some_are_kept_current),
