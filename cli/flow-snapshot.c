@@ -25,6 +25,8 @@ static void tell(struct stack *s, const struct saved *saved, const struct still 
                 size);
     else
         ui_line(s->ui, "%s: nothing has changed since snapshot %.8s", s->name, id);
+    if (saved->changed && saved->sockets)
+        ui_line(s->ui, "left out: %s", TEXT_COUNT(saved->sockets, "socket"));
 }
 
 static int commit(struct stack *s, struct lease *l, const struct saved *saved, const struct meta *meta, struct error *e)

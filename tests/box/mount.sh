@@ -14,6 +14,8 @@ point="$WORK/a point"; mkdir "$point"
 on a ag-box track demo "$project"
 on a sh -c "echo remembered >'$WORK/node/a/state/box/demo/home/note'"
 ln "$project/file" "$project/one more name"
+on a ag-box snapshot demo >"$WORK/saved"
+grep -q "left out: 1 socket" "$WORK/saved" || fail "it is not said what is left out: $(cat "$WORK/saved")"
 first=$(on a ag-box snapshot demo --json | jq -r .snapshot)
 copy_tree "$project" "$WORK/original"
 on a sh -c "echo changed >'$project/file'"
