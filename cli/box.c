@@ -23,6 +23,7 @@
 
 #define STOP_MS 30000 /* more than the keeper's own grace (cmd-boxrun) */
 #define LOOK_MS 5
+#define SAY_NS 3000000000
 
 /* Beside the program where it was built; else where it is installed. */
 int box_init(char **ret, struct error *e)
@@ -142,10 +143,16 @@ int box_start(struct stack *s, struct error *e)
 /* Until the lock's end: then nothing of the box runs. */
 static bool is_gone_within(const struct stack *s, int timeout_ms)
 {
-    int64_t end = clock_boot_ns() + timeout_ms * 1000000LL;
+    int64_t begin = clock_boot_ns(), end = begin + timeout_ms * 1000000LL;
+    bool said = false;
     while (box_running(s)) {
-        if (clock_boot_ns() > end)
+        int64_t now = clock_boot_ns();
+        if (now > end)
             return false;
+        if (!said && now - begin > SAY_NS) {
+            ui_note(s->ui, "waiting for what runs in %s to end", s->name);
+            said = true;
+        }
         poll(NULL, 0, LOOK_MS); /* the kernel tells nobody that a lock of someone else's is gone */
     }
     return true;

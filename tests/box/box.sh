@@ -92,7 +92,10 @@ kill "$second"
 expect_exit 0 on a ag-box up demo
 [ "$(keeper)" != "$second" ] || fail "a box that ends is taken for one that runs"
 
-on a ag-box park demo
+# A park that waits for that says so.
+on a ag-box exec demo -d -- sh -c 'trap "sleep 4; exit" TERM; while :; do sleep 0.1; done' >/dev/null
+expect_exit 0 on a ag-box park demo
+expect_error "waiting for what runs in demo to end"
 box_is a demo stopped
 expect_clean a
 
