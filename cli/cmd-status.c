@@ -5,6 +5,7 @@
 #include "cli/mounts.h"
 #include "cli/nodes.h"
 #include "cli/overview.h"
+#include "cli/patience.h"
 #include "cli/pending.h"
 #include "cli/place.h"
 #include "cli/project.h"
@@ -23,30 +24,40 @@
 
 #define DAEMON_ANSWER_MS 3000
 
-/* What the daemon says of itself, or NULL. */
-static json_t *ask_daemon(struct stack *s)
+static int give_up(void *arg, pid_t daemon, struct error *e)
+{
+    *(pid_t *)arg = daemon;
+    return error_say(e, ERROR_FAILED, -ETIMEDOUT, "no answer");
+}
+
+/* What the daemon says of itself, or NULL. silent: one is there and says nothing; *ret_pid is its pid then, or 0. */
+static json_t *ask_daemon(struct stack *s, bool *ret_silent, pid_t *ret_pid)
 {
     _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
     json_t *request = json_pack("{s:s}", "command", "status"), *answer = NULL;
-    if (control_call(path, request, DAEMON_ANSWER_MS, &answer, NULL) < 0)
-        answer = NULL;
+    int r = control_call_patiently(path, request, DAEMON_ANSWER_MS, give_up, ret_pid, &answer, NULL);
     json_decref(request);
-    return answer;
+    *ret_silent = r == -ETIMEDOUT;
+    return r < 0 ? NULL : answer;
 }
 
 /* What the daemon says, or what is true without one. */
 static void add_daemon(struct stack *s, json_t *o)
 {
-    json_t *daemon = ask_daemon(s);
+    bool silent = false;
+    pid_t pid = 0;
+    json_t *daemon = ask_daemon(s, &silent, &pid);
     if (daemon) {
         json_object_del(daemon, "ok");
         json_object_update_missing(o, daemon);
         json_decref(daemon);
     }
-    json_t *absent = json_pack("{s:s,s:i,s:i,s:f,s:i,s:i}", "lease", "none", "daemon_pid", 0, "supervisor_pid", 0,
-                               "hydrated", s->record.full ? 1.0 : 0.0, "cache_bytes", 0, "waiting_reads", 0);
+    json_t *absent =
+        json_pack("{s:s,s:i,s:i,s:f,s:i,s:i}", "lease", silent ? "unverified" : "none", "daemon_pid", (int)pid,
+                  "supervisor_pid", 0, "hydrated", s->record.full ? 1.0 : 0.0, "cache_bytes", 0, "waiting_reads", 0);
     json_object_update_missing(o, absent);
     json_decref(absent);
+    json_object_set_new(o, "daemon_silent", json_boolean(silent));
 }
 
 static json_t *describe(struct stack *s)
@@ -182,7 +193,11 @@ static void print_box(struct cmd_context *c, const json_t *o)
     ui_line(ui, "%s: %s%s%s", json_string_value(json_object_get(o, "name")),
             json_string_value(json_object_get(o, "state")), path ? " at " : "", path ? path : "");
     const json_t *hydrated = json_object_get(o, "hydrated");
-    if (hydrated) {
+    if (json_is_true(json_object_get(o, "daemon_silent"))) { /* nobody else knows what is here */
+        _cleanup_free_ char *whom = patience_whom(json_string_value(json_object_get(o, "name")),
+                                                  (pid_t)json_integer_value(json_object_get(o, "daemon_pid")));
+        ui_warn(ui, "no answer from %s", whom);
+    } else if (hydrated) {
         char cache[16];
         text_size(cache, (uint64_t)json_integer_value(json_object_get(o, "cache_bytes")));
         ui_line(ui, "  lease %s, %.0f %% here, %s cached, %s waiting for the store",

@@ -44,18 +44,21 @@ static bool is_stopped(pid_t pid)
     return state == 'T' || state == 't';
 }
 
-static void tell(struct stack *s, pid_t daemon)
+char *patience_whom(const char *box, pid_t daemon)
 {
     if (daemon <= 0)
-        ui_warn(s->ui, "waiting for the daemon of %s, which does not answer", s->name);
-    else if (is_stopped(daemon))
-        ui_warn(s->ui, "waiting for the daemon of %s, pid %d, which is stopped: kill -CONT %d lets it go on", s->name,
-                (int)daemon, (int)daemon);
-    else
-        ui_warn(
-            s->ui,
-            "waiting for the daemon of %s, pid %d, which does not answer: kill -KILL %d ends it, and nothing is lost",
-            s->name, (int)daemon, (int)daemon);
+        return mem_printf("the daemon of %s, which does not answer", box);
+    if (is_stopped(daemon))
+        return mem_printf("the daemon of %s, pid %d, which is stopped: kill -CONT %d lets it go on", box, (int)daemon,
+                          (int)daemon);
+    return mem_printf("the daemon of %s, pid %d, which does not answer: kill -KILL %d ends it, and nothing is lost",
+                      box, (int)daemon, (int)daemon);
+}
+
+static void tell(struct stack *s, pid_t daemon)
+{
+    _cleanup_free_ char *whom = patience_whom(s->name, daemon);
+    ui_warn(s->ui, "waiting for %s", whom);
 }
 
 static int waits(void *arg, pid_t daemon, struct error *e)

@@ -17,4 +17,6 @@ struct patience;
 int patience_ask(struct stack *s, struct error *e);
 /* patience_ask, and the thread. `_cleanup_(patience_end) struct patience *p = NULL;`. */
 int patience_begin(struct stack *s, struct patience **ret, struct error *e);
+/* "the daemon of demo, pid 12, which is stopped: kill -CONT 12 lets it go on", malloc'd; daemon 0: not known. */
+char *patience_whom(const char *box, pid_t daemon);
 void patience_end(struct patience **p); /* NULL in it is fine */

@@ -23,8 +23,10 @@ on a ag-box park demo
 on a ag-box up demo
 daemon=$(on a ag-box status --json demo | jq .daemon_pid)
 kill -STOP "$daemon"
-code=0; on a timeout --signal=KILL 30 ag-box status --json demo >"$WORK/status" || code=$?
+code=0; on a timeout --signal=KILL 30 ag-box status --json demo >"$WORK/status" 2>"$WORK/said" || code=$?
 kill -CONT "$daemon"
 [ "$code" = 0 ] || fail "status waits for a daemon that is stopped"
 [ "$(json_field "$WORK/status" state)" = mounted ]
+[ "$(jq -c '[.daemon_silent, .daemon_pid, .lease]' "$WORK/status")" = "[true,$daemon,\"unverified\"]" ] || fail "$(cat "$WORK/status")"
+grep -q "no answer from the daemon of demo, pid $daemon, which is stopped: kill -CONT $daemon" "$WORK/said" || fail "it is not said who is silent"
 on a ag-box park demo
