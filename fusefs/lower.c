@@ -194,17 +194,12 @@ static void reply_value(fuse_req_t req, const void *value, size_t len, size_t si
     }
 }
 
-static bool is_overlays(const char *name)
-{
-    return strncmp(name, "trusted.overlay.", strlen("trusted.overlay.")) == 0;
-}
-
 static void op_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_t size)
 {
     const struct lower *l = fuse_req_userdata(req);
     struct inode n;
     struct error e = { 0 };
-    if (l->no_xattrs || is_overlays(name)) {
+    if (l->no_xattrs || entry_xattr_left_out(name)) {
         fuse_reply_err(req, l->no_xattrs ? ENOSYS : ENODATA);
         return;
     }
@@ -235,7 +230,7 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t id, size_t size)
     _cleanup_(buf_release) struct buf names = { 0 };
     buf_string(&names);
     for (size_t i = 0; i < n.n.xattr_count; i++)
-        if (!is_overlays(n.n.xattrs[i].name))
+        if (!entry_xattr_left_out(n.n.xattrs[i].name))
             buf_add(&names, n.n.xattrs[i].name, strlen(n.n.xattrs[i].name) + 1);
     inode_release(&n);
     reply_value(req, names.data, names.len, size);

@@ -6,7 +6,7 @@
  *
  * Everything said is valid for ever: names, attributes, symlinks, absent names. open and opendir answer ENOSYS, so that
  * the kernel stops asking; it keeps file pages and directory listings. Permissions and ACLs are checked by the kernel.
- * Of the overlay's own extended attributes (trusted.overlay.*) there are none.
+ * Of extended attributes that are another file system's own (entry_xattr_left_out) there are none.
  *
  * Overlayfs asks for its own attributes at every file it looks up, which costs more than all else. So once it is known
  * that the tree has no extended attributes at all, getxattr answers ENOSYS too, and the kernel never asks again

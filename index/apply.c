@@ -28,6 +28,8 @@ int apply_attributes(int directory, const char *name, const struct entry *n, str
         return error_set(e, ERROR_FAILED, -errno, "chmod");
     for (size_t i = 0; i < n->xattr_count; i++) {
         const struct xattr *x = &n->xattrs[i];
+        if (entry_xattr_left_out(x->name))
+            continue;
         int r = name[0] ? lsetxattr(path, x->name, x->value, x->len, 0) : setxattr(path, x->name, x->value, x->len, 0);
         if (r < 0)
             return error_set(e, ERROR_FAILED, -errno, "set xattr %s", x->name);

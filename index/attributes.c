@@ -69,6 +69,8 @@ static int take_xattr(struct attributes *a, const char *path, const char *name, 
         take_overlay_xattr(a, name + strlen(OVERLAY), value, (size_t)n);
         return 0;
     }
+    if (entry_xattr_left_out(name))
+        return 0;
     struct entry *entry = &a->entry;
     if (entry->xattr_count == ENTRY_XATTRS_MAX)
         return error_say(e, ERROR_FAILED, -E2BIG, "has more than %d xattrs", ENTRY_XATTRS_MAX);

@@ -4,6 +4,7 @@
 #include "index/base/mem.h"
 #include "index/base/text.h"
 #include "index/descent.h"
+#include "index/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +125,7 @@ static int put_xattrs(struct digester *d, int dir, const char *name, struct erro
     const char *names = (const char *)d->names.data;
     _cleanup_free_ const char **sorted = mem_new((size_t)n / 2 + 1, sizeof(*sorted));
     for (const char *p = names; p < names + n; p += strlen(p) + 1) {
-        if (strncmp(p, "trusted.overlay.", strlen("trusted.overlay.")) != 0)
+        if (!entry_xattr_left_out(p))
             sorted[count++] = p;
     }
     qsort(sorted, count, sizeof(*sorted), by_bytes);

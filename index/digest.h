@@ -15,7 +15,7 @@
  *     <path> link <first path of the same inode in this order>
  *
  * and behind each line but "link", for every extended attribute in the bytewise order of their names (ACLs are there as
- * system.posix_acl_*; trusted.overlay.* is the overlay's own and left out):
+ * system.posix_acl_*; trusted.overlay.* is the overlay's own, trusted.SGI_ACL_* are XFS's form of ACLs: left out):
  *
  *     <space><name>=<value in lower-case hex>
  *

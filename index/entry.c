@@ -273,6 +273,12 @@ static bool same_content(const struct entry *a, const struct entry *b)
     return true;
 }
 
+bool entry_xattr_left_out(const char *name)
+{
+    return strncmp(name, OVERLAY, strlen(OVERLAY)) == 0 || strcmp(name, "trusted.SGI_ACL_FILE") == 0 ||
+           strcmp(name, "trusted.SGI_ACL_DEFAULT") == 0;
+}
+
 bool entry_same(const struct entry *a, const struct entry *b)
 {
     if (a->type != b->type || !a->target != !b->target || (a->target && strcmp(a->target, b->target) != 0))

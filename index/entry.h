@@ -77,4 +77,7 @@ int entry_unpack(struct bytes b, struct entry *ret, struct error *e); /* -EBADMS
 /* Same inode attributes, xattrs and content (by extent hashes and places; locators may differ; ino and ctime do not
  * count). */
 bool entry_same(const struct entry *a, const struct entry *b);
+/* Extended attributes that are another file system's own: trusted.overlay.*, and what XFS lists beside the
+ * system.posix_acl_* of which it is another form. What an earlier version recorded of the latter is shown to nobody. */
+bool entry_xattr_left_out(const char *name);
 uint32_t entry_mode_type(const struct entry *n); /* S_IFREG … for stat; ENTRY_LINK: 0 */

@@ -42,7 +42,7 @@ def attributes(name, at):
             return []
         raise
     return ["%s=%s" % (escaped(n), os.getxattr(where, n, follow_symlinks=False).hex())
-            for n in sorted(names) if not n.startswith(b"trusted.overlay.")]
+            for n in sorted(names) if not n.startswith((b"trusted.overlay.", b"trusted.SGI_ACL_"))]
 
 
 def describe(name, at, st):

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# Three rounds between a node on XFS and one on btrfs, lazy and in full mode: the tree is equal every time.
+# limit: 300
+. "$TESTS/lib.sh"
+
+command -v mkfs.xfs mkfs.btrfs >/dev/null || skip "no mkfs.xfs, or no mkfs.btrfs"
+store file
+NO_INIT=1
+node a
+node b
+mkdir "$WORK/place"
+# on_disk NODE FILESYSTEM: state and project lie on one of its own
+on_disk() {
+    truncate -s 600M "$WORK/$1.img"
+    "mkfs.$2" -q "$WORK/$1.img" >/dev/null
+    on "$1" mount -o loop "$WORK/$1.img" "$WORK/node/$1/state" || skip "no $2 here"
+    on "$1" chmod 700 "$WORK/node/$1/state"
+    on "$1" mkdir "$WORK/node/$1/state/place"
+    on "$1" mount --bind "$WORK/node/$1/state/place" "$WORK/place"
+    _mounts_before[$1]=$(_mounts_of "$1")
+}
+on_disk a xfs
+on_disk b btrfs
+on a ag-box init
+project="$WORK/place/project"
+make_project "$WORK/original"
+on a cp -a "$WORK/original" "$project"
+on a ag-box track demo "$project"
+on a ag-box park demo
+
+for round in "" --full ""; do
+    for name in b a; do
+        # shellcheck disable=SC2086
+        on $name ag-box up $round demo
+        [ ! -e "$WORK/model" ] || expect_same_tree "$project" "$WORK/model"
+        on $name ag-box snapshot demo
+        on $name python3 "$TESTS/mutate-project.py" "$project" "$round$name"
+        on $name ag-box snapshot demo
+        on $name sh -c 'cd "$1" && for i in 1 2 3; do head -c ${i}00000 /dev/urandom >r$i; done && truncate -s 3M r1 &&
+            fallocate -p -o 65536 -l 65536 r2 && cp --reflink=auto r2 r4 && mv r3 r5 && cp -a r5 r3' - "$project"
+        drop_caches
+        rm -rf "$WORK/model"
+        copy_tree "$project" "$WORK/model"
+        expect_same_tree "$project" "$WORK/model"
+        on $name ag-box park demo
+    done
+done
+on b ag-box restore demo "$WORK/restored"
+expect_same_tree "$WORK/restored" "$WORK/model"
+on b ag-box check --read-data demo
