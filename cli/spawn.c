@@ -3,6 +3,7 @@
 
 #include "fusefs/supervisor.h"
 #include "index/base/fd.h"
+#include "index/base/log.h"
 #include "index/base/mem.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define START_MS 60000
+#define SAY_MS 3000
 #define GIVE_UP_MS 1000
 
 static _Noreturn void become_daemon(const char *command, const char *argument, const char *log, int ready, int word)
@@ -58,13 +60,25 @@ int spawn_early(const char *command, const char *argument, const char *log, stru
     return start(command, argument, log, true, ret, e);
 }
 
+int spawn_await(int ready, const char *what, const char *log, struct error *e)
+{
+    struct pollfd p = { ready, POLLIN, 0 };
+    int n;
+    while ((n = poll(&p, 1, SAY_MS)) < 0 && errno == EINTR)
+        ;
+    if (n == 0)
+        log_warn("waiting for %s to start; its messages are in %s", what, log);
+    return supervisor_wait(ready, START_MS, e);
+}
+
 int spawn_finish(struct spawned *s, const char *argument, const char *log, struct error *e)
 {
     _cleanup_close_ int ready = s->ready, word = s->word;
     *s = (struct spawned){ 0 };
     if (word >= 0)
         fd_write_all(word, "M", 1, NULL); /* if it is gone, the other pipe tells */
-    int r = supervisor_wait(ready, START_MS, e);
+    _cleanup_free_ char *what = mem_printf("the daemon of %s", argument);
+    int r = spawn_await(ready, what, log, e);
     if (r < 0) {
         error_prefix(e, "start the daemon of %s", argument);
         return error_hint(e, "its messages are in %s", log), r;

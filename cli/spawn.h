@@ -22,5 +22,7 @@ struct spawned {
 int spawn_early(const char *command, const char *argument, const char *log, struct spawned *ret, struct error *e);
 int spawn_finish(struct spawned *s, const char *argument, const char *log,
                  struct error *e); /* s: none, also on errors */
+/* Waits for its word (fusefs/supervisor_wait), and after a while says for what. */
+int spawn_await(int ready, const char *what, const char *log, struct error *e);
 /* Returns when it has ended; what does not end by itself within a second is killed. None is fine. */
 void spawn_give_up(struct spawned *s);

@@ -152,8 +152,9 @@ static int start_service(const struct config *c, const struct unit *u, const cha
         r = wait_for_service(listener, systemd_run, &service, e);
     if (r == 0)
         r = send_environment(service, e);
+    _cleanup_free_ char *name = mem_printf("%s-%s", kinds[u->kind].command, u->name);
     if (r == 0)
-        r = supervisor_wait(service, START_MS, e);
+        r = spawn_await(service, name, "the journal", e);
     if (systemd_run > 0)
         waitpid(systemd_run, NULL, 0);
     unlink(ready);

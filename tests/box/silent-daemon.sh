@@ -92,4 +92,14 @@ says park "pid $lazy, which is stopped"
 kill -CONT "$lazy"
 ends park 0
 expect_state a demo moved-aside
+
+# One that is silent from its start on.
+fault delay 3000 --op GET --key box/demo/head --times 1
+begin ag-box up demo
+until lazy=$(pgrep -f "boxfs-serve demo"); do sleep 0.01; done # it starts while the head is on its way
+kill -STOP "$lazy"
+says up "waiting for the daemon of demo to start"
+kill -CONT "$lazy"
+ends up 0
+on a ag-box park demo
 expect_clean a
