@@ -9,7 +9,7 @@ libsqlite3-dev libjansson-dev libexpat1-dev libseccomp-dev uthash-dev scdoc e2fs
 # What it runs with, beside what it is linked to.
 PACKAGES_RUN="bubblewrap tmux fuse3 openssh-client procps util-linux"
 PACKAGES_TEST="libcmocka-dev libmicrohttpd-dev nettle-dev python3 attr acl jq sqlite3 bubblewrap tmux util-linux
-mount procps psmisc iproute2 make patch"
+mount procps psmisc iproute2 make patch xfsprogs btrfs-progs"
 # Where Debian has them: the formatter's version is fixed; nix-bin is for tests/box/nix.sh.
 PACKAGES_OPTIONAL="clang-format-14 nix-bin"
 # For tests/nspawn, which are skipped without.

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -15,6 +16,18 @@ static struct timespec time_of(int64_t ns)
 {
     int64_t s = ns / 1000000000, rest = ns % 1000000000;
     return rest < 0 ? (struct timespec){ s - 1, rest + 1000000000 } : (struct timespec){ s, rest };
+}
+
+/* What ext4 has no room for beside an inode is ENOSPC, too, however empty the disk is. */
+static int refused(const char *path, const struct xattr *x, int number, struct error *e)
+{
+    struct statvfs v;
+    bool room = statvfs(path, &v) == 0 && v.f_bavail > 0;
+    if (number != E2BIG && number != ERANGE && number != EOPNOTSUPP && !(number == ENOSPC && room))
+        return error_set(e, ERROR_FAILED, -number, "set xattr %s", x->name);
+    number = number == ENOSPC ? E2BIG : number;
+    error_say(e, ERROR_FAILED, -number, "the file system does not take xattr %s of %zu bytes", x->name, x->len);
+    return error_hint(e, "another file system may, as XFS does; or remove it where the box is up"), -number;
 }
 
 int apply_attributes(int directory, const char *name, const struct entry *n, struct error *e)
@@ -32,7 +45,7 @@ int apply_attributes(int directory, const char *name, const struct entry *n, str
             continue;
         int r = name[0] ? lsetxattr(path, x->name, x->value, x->len, 0) : setxattr(path, x->name, x->value, x->len, 0);
         if (r < 0)
-            return error_set(e, ERROR_FAILED, -errno, "set xattr %s", x->name);
+            return refused(path, x, errno, e);
     }
     struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(n->mtime_ns) };
     if (utimensat(AT_FDCWD, path, times, follow) < 0)

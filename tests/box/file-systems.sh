@@ -48,3 +48,11 @@ done
 on b ag-box restore demo "$WORK/restored"
 expect_same_tree "$WORK/restored" "$WORK/model"
 on b ag-box check --read-data demo
+
+# What ext4 does not take is no full disk.
+[ "$(stat -f -c %T "$WORK")" = ext2/ext3 ] || exit 0
+on a ag-box up demo
+on a python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.large", b"x" * 10000)' "$project/r1"
+on a ag-box park demo
+expect_exit 1 on b ag-box restore demo "$WORK/small"
+expect_error "does not take xattr user.large of 10000 bytes"
