@@ -57,7 +57,7 @@ project="$WORK/second"
 mkdir "$project"
 cp "$WORK/content" "$project/content"
 sleep 0.1 # of real time, which is what makes times count
-expect_exit 137 on a env AGBOX_CRASH_AT=track:get-head.before#2 ag-box track second "$project"
+expect_exit 137 on a env AGBOX_CRASH_AT=track:get-head.before#3 ag-box track second "$project"
 on a ag-box drop second --yes
 on a sync
 expect_exit 137 on a env AGBOX_CRASH_AT=track:put-hold.before ag-box track second "$project"
