@@ -44,9 +44,19 @@ struct daemon {
     size_t known_count;
 };
 
+/* Readers may keep this daemon long after the box was parked, and its base is another one's by then. */
+static bool is_box(const struct daemon *d)
+{
+    struct box_record now = { 0 };
+    bool is = journal_load(d->stack->journal, &now, NULL) == 0 && strcmp(now.upper, d->stack->record.upper) == 0;
+    box_record_release(&now);
+    return is;
+}
+
 static int flush_known(struct daemon *d, struct error *e)
 {
-    int r = d->known_count && d->stack->cache ? cache_known_add(d->stack->cache, d->known, d->known_count, e) : 0;
+    bool learns = d->known_count && d->stack->cache && is_box(d);
+    int r = learns ? cache_known_add(d->stack->cache, d->known, d->known_count, e) : 0;
     d->known_count = 0;
     return r;
 }
