@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow.h"
+#include "cli/patience.h"
 #include "cli/project.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
@@ -50,9 +51,12 @@ static int snapshot_active(void *arg, const char *name, struct error *e)
     struct error why = { 0 };
     int r = stack_peek(&look, name, &why);
     enum box_state state = look.record.state;
-    stack_close(&look);
     bool parking = state == BOX_PARKING || state == BOX_MOVING;
-    if (r == 0 && state != BOX_MOUNTED && state != BOX_FULL_HELD && state != BOX_FENCED && !parking) {
+    bool up = state == BOX_MOUNTED || state == BOX_FULL_HELD || state == BOX_FENCED || parking;
+    if (r == 0 && up && patience_look(&look, &why) < 0) /* one box's silent daemon does not hold up the others */
+        r = why.code;
+    stack_close(&look);
+    if (r == 0 && !up) {
         if (state == BOX_NONE || state == BOX_MOVED_ASIDE)
             sweep_parked(a->context, name);
         return 0;

@@ -22,8 +22,8 @@
 struct question {
     struct stack *stack;
     int64_t since_ns;
-    bool said;
-    int end_fd; /* of the thread: readable when it is to end; -1: Ctrl-C ends it */
+    bool said, hurried; /* hurried: it ends where it would be said */
+    int end_fd;         /* of the thread: readable when it is to end; -1: Ctrl-C ends it */
 };
 
 struct patience {
@@ -61,6 +61,12 @@ static void tell(struct stack *s, pid_t daemon)
     ui_warn(s->ui, "waiting for %s", whom);
 }
 
+static int too_late(struct stack *s, pid_t daemon, struct error *e)
+{
+    _cleanup_free_ char *whom = patience_whom(s->name, daemon);
+    return error_say(e, ERROR_BUSY, -ETIMEDOUT, "no answer from %s", whom);
+}
+
 static int waits(void *arg, pid_t daemon, struct error *e)
 {
     struct question *q = arg;
@@ -68,6 +74,8 @@ static int waits(void *arg, pid_t daemon, struct error *e)
     if (q->end_fd >= 0 && poll(&end, 1, 0) > 0)
         return error_say(e, ERROR_INTERRUPTED, -ECANCELED, "it is not asked any more");
     if (!q->said && clock_boot_ns() - q->since_ns >= SAY_NS) {
+        if (q->hurried)
+            return too_late(q->stack, daemon, e);
         tell(q->stack, daemon);
         q->said = true;
     }
@@ -75,9 +83,9 @@ static int waits(void *arg, pid_t daemon, struct error *e)
 }
 
 /* Its error in why, if it is one. */
-static int ask(struct stack *s, int end_fd, struct error *why)
+static int ask(struct stack *s, int end_fd, bool hurried, struct error *why)
 {
-    struct question q = { .stack = s, .since_ns = clock_boot_ns(), .end_fd = end_fd };
+    struct question q = { .stack = s, .since_ns = clock_boot_ns(), .hurried = hurried, .end_fd = end_fd };
     _cleanup_free_ char *path = place_in_run(s->config, s->name, "socket");
     json_t *request = json_pack("{s:s}", "command", "status");
     int r = control_call_patiently(path, request, LOOK_MS, waits, &q, NULL, why);
@@ -85,13 +93,23 @@ static int ask(struct stack *s, int end_fd, struct error *why)
     return r;
 }
 
-int patience_ask(struct stack *s, struct error *e)
+static int until_answer(struct stack *s, bool hurried, struct error *e)
 {
     struct error why = { 0 };
-    int r = ask(s, -1, &why);
-    if (r < 0 && why.kind == ERROR_INTERRUPTED)
+    int r = ask(s, -1, hurried, &why);
+    if (r < 0 && (why.kind == ERROR_INTERRUPTED || (hurried && r == -ETIMEDOUT)))
         return error_pass(e, &why);
     return r < 0 && why.kind == ERROR_UNKNOWN; /* whatever else it is that it says, it does not hold us up */
+}
+
+int patience_ask(struct stack *s, struct error *e)
+{
+    return until_answer(s, false, e);
+}
+
+int patience_look(struct stack *s, struct error *e)
+{
+    return until_answer(s, true, e);
 }
 
 static void *run(void *arg)
@@ -99,7 +117,7 @@ static void *run(void *arg)
     struct patience *p = arg;
     struct pollfd end = { .fd = p->end_fd, .events = POLLIN };
     while (poll(&end, 1, ASK_MS) <= 0)
-        ask(p->stack, p->end_fd, NULL);
+        ask(p->stack, p->end_fd, false, NULL);
     return NULL;
 }
 

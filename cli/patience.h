@@ -15,6 +15,8 @@ struct patience;
 
 /* Until the daemon of the stack's box answers. 0; 1: none is there; -EINTR ERROR_INTERRUPTED. */
 int patience_ask(struct stack *s, struct error *e);
+/* The same for whoever has more to do than this box: -ETIMEDOUT ERROR_BUSY after a few seconds. */
+int patience_look(struct stack *s, struct error *e);
 /* patience_ask, and the thread. `_cleanup_(patience_end) struct patience *p = NULL;`. */
 int patience_begin(struct stack *s, struct patience **ret, struct error *e);
 /* "the daemon of demo, pid 12, which is stopped: kill -CONT 12 lets it go on", malloc'd; daemon 0: not known. */

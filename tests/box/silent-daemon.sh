@@ -7,7 +7,9 @@
 store fault
 node a
 project="$WORK/project"; make_project "$project"
+mkdir "$WORK/other"
 on a ag-box track demo "$project"
+on a ag-box track other "$WORK/other"
 daemon() { on a ag-box status --json demo | jq .daemon_pid; }
 
 # begin COMMAND ARG...: in the background, with the daemon stopped.
@@ -60,6 +62,13 @@ interrupt snapshot
 ends snapshot 130
 [ "$(json_field "$WORK/snapshot.out" kind)" = interrupted ]
 expect_state a demo mounted
+
+# Whoever has other boxes to look after goes on without it.
+echo new >"$WORK/other/file"
+expect_exit 8 on a ag-box snapshot --active --json
+expect_error "demo: no answer from the daemon of demo, pid $lazy, which is stopped"
+[ "$(jq -c .boxes "$WORK/output")" = '[{"name":"demo","ok":false},{"name":"other","ok":true}]' ] || fail "$(cat "$WORK/output")"
+on a ag-box park other
 
 # It goes on, and so do they; or another one takes its place.
 begin ag-box snapshot demo
