@@ -4,6 +4,7 @@
 #include "cli/strays.h"
 #include "index/base/mem.h"
 #include "index/base/text.h"
+#include "sync/hold.h"
 
 #include <errno.h>
 
@@ -60,6 +61,23 @@ static json_t *tell(struct stack *s, const struct prune_result *p, bool dry_run)
     return o;
 }
 
+/* What a box that is up here counts on nobody else may delete; nor do we, if somebody has dropped its hold. */
+static int keep_hold(struct stack *s, struct error *e)
+{
+    const struct box_record *b = &s->record;
+    char key[STORE_KEY_MAX];
+    struct store_info info;
+    struct error why = { 0 };
+    if (!s->journal || b->freed || b->state < BOX_ACQUIRED || b->state > BOX_MOVING)
+        return 0;
+    hold_key(s->name, &b->writer, key);
+    int r = store_stat(s->store, key, &info, &why);
+    if (r == -ENOENT)
+        return hold_put(s->store, &s->seal, &b->writer, &s->node, snapshot_id_none(&b->base) ? &b->committed : &b->base,
+                        e);
+    return r < 0 ? error_pass(e, &why) : 0;
+}
+
 int flow_prune(struct stack *s, const struct retention_policy *policy, bool dry_run, json_t **ret, struct error *e)
 {
     struct lease l;
@@ -68,6 +86,8 @@ int flow_prune(struct stack *s, const struct retention_policy *policy, bool dry_
         r = flow_unfinished(s, e);
     if (r == 0 && !dry_run)
         r = strays_remove(s, NULL, e);
+    if (r == 0 && !dry_run)
+        r = keep_hold(s, e);
     if (r == 0)
         r = open_source(s, e);
     if (r < 0)
