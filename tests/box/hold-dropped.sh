@@ -79,7 +79,7 @@ days a ag-box up demo
 killed park put-head.before
 days a ag-box up demo
 loses
-echo "$day" | on a tee "$project/other" >/dev/null
+echo "other than $day" | on a tee "$project/other" >/dev/null
 expect_exit 0 days a ag-box snapshot demo
 expect_error "sending it again"
 days a ag-box park demo
