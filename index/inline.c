@@ -7,8 +7,8 @@
 #include <errno.h>
 
 /* Of a level that is carried whole: every commit sends it again, so no more than a small park may cost. */
-#define LEVEL_PAGES 40u
-#define LEVEL_BYTES (64u * 1024) /* of the ways to hard links, too */
+#define LEVEL_PAGES WAYS_BEGIN_PAGES /* a reader asks for what does not fit of them, at once */
+#define LEVEL_BYTES (96u * 1024)     /* of the ways to hard links, too */
 #define TOO_MANY 1
 
 struct chosen {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # kill-points.sh with all the steps of each command, and of those that meet what another command or node left. Together
-# they try each step that the build has, but those of other commands and of `up --full` (crash-full.sh, drop.sh, mount.sh).
+# they try each step that the build has, but those of other commands, of `up --full` and of the box itself (crash-full.sh, drop.sh, mount.sh,
+# globals-killed.sh, box.sh).
 # level: full
 # limit: 10800
 COUNT=
@@ -15,4 +16,4 @@ try_case cold up demo
 try_case condemn prune demo --keep-hourly 1 --keep-daily 1
 try_case frozen up demo
 try_case moved up demo
-expect_all_tried aside- fill- visit- drop- list-names get-hold 'remove-(head|fork|config)' put-config stat- '[a-z]*-other'
+expect_all_tried aside- fill- visit- drop- globals- mirror- box- list-names get-hold 'remove-(head|fork|config)' put-config stat- '[a-z]*-other'

@@ -204,7 +204,7 @@ static unsigned pages_to_ask_for(struct twin *t, const struct tree_root *root, u
 static void the_ways_to_hard_links_are_carried_if_they_are_few(void **state)
 {
     struct twin *t = twin_new();
-    struct tree_root root = make_tree(t, 60000);
+    struct tree_root root = make_tree(t, 120000);
     struct snapshot_page *pages = NULL;
     size_t without = 0, with;
     assert_int_equal(inline_pages(twin_source(t), &root, NULL, 0, &pages, &without, NULL), 0);
