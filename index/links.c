@@ -9,6 +9,7 @@
 
 #define PATH_ENCODED_MIN 2
 #define GROUP_ENCODED_MIN (1 + 2 * PATH_ENCODED_MIN)
+#define WHERE_LEVELS 6
 
 void links_encode(const struct link_group *g, size_t count, struct buf *to)
 {
@@ -80,4 +81,58 @@ void links_free(struct link_group *g, size_t count)
         free(g[i].paths);
     }
     free(g);
+}
+
+/* The directory that path has below the first `at` bytes of itself, which are `in`; 0: it is not in there, or there is
+ * none. */
+static size_t step_below(const char *path, const char *in, size_t at)
+{
+    const char *slash = strncmp(path, in, at) == 0 ? strchr(path + at, '/') : NULL;
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* The only directory directly below `in` that may have more than half (Boyer and Moore's vote); NULL: none. */
+static const char *candidate(const struct link_group *g, size_t count, const char *in, size_t at, size_t *ret_len)
+{
+    const char *best = NULL;
+    size_t votes = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < g[i].count; j++) {
+            size_t len = step_below(g[i].paths[j], in, at);
+            if (votes == 0 && len > 0) {
+                best = g[i].paths[j];
+                *ret_len = len;
+                votes = 1;
+            } else if (votes > 0) {
+                votes = len == *ret_len && memcmp(best, g[i].paths[j], len) == 0 ? votes + 1 : votes - 1;
+            }
+        }
+    return best;
+}
+
+static bool has_most(const struct link_group *g, size_t count, const char *in, size_t len)
+{
+    size_t names = 0, there = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < g[i].count; j++) {
+            names++;
+            there += strncmp(g[i].paths[j], in, len) == 0;
+        }
+    return there > names / 2;
+}
+
+void links_where(const struct link_group *g, size_t count, struct buf *ret)
+{
+    const char *in = "";
+    size_t len = 0;
+    for (unsigned level = 0; level < WHERE_LEVELS; level++) {
+        size_t next_len = 0;
+        const char *next = candidate(g, count, in, len, &next_len);
+        if (!next || !has_most(g, count, next, next_len))
+            break;
+        in = next;
+        len = next_len;
+    }
+    buf_clear(ret);
+    buf_add(ret, in, len ? len - 1 : 0);
 }

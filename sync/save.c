@@ -4,6 +4,7 @@
 #include "index/access.h"
 #include "index/base/clock.h"
 #include "index/base/mem.h"
+#include "index/base/text.h"
 #include "index/content.h"
 #include "index/grow.h"
 #include "index/inline.h"
@@ -400,6 +401,31 @@ static void copy_frames(const struct snapshot_frames *from, struct snapshot_fram
     to->count = from->count;
 }
 
+/* Too many names, of a package manager's store most often. */
+static int refuse_links(const struct save *s, size_t bytes, struct error *e)
+{
+    const char *box = s->config.push.seal.box;
+    char takes[16], limit[16];
+    size_t names = 0;
+    for (size_t i = 0; i < s->group_count; i++)
+        names += s->groups[i].count;
+    text_size(takes, bytes);
+    text_size(limit, LINKS_MAX);
+    _cleanup_(buf_release) struct buf where = { 0 }, shown = { 0 };
+    links_where(s->groups, s->group_count, &where);
+    text_escape(&shown, where.data, where.len);
+    error_say(e, ERROR_FAILED, -E2BIG,
+              "box %s has %s of files that have several (hard links), and their paths take %s: more than the %s that a "
+              "snapshot has room for. Most lie in %s",
+              box, TEXT_COUNT(names, "name"), takes, limit, shown.len ? buf_string(&shown) : "no one directory");
+    if (!s->config.base)
+        return error_hint(e, "have copies made there instead (pnpm: package-import-method=copy), or remove them");
+    return error_hint(e,
+                      "have copies made there instead (pnpm: package-import-method=copy), or leave out every directory "
+                      "that has names of them: ag-box set %s exclude+=RULE",
+                      box);
+}
+
 static int put_links(struct save *s, struct snapshot *n, struct error *e)
 {
     linkset_groups(s->links, &s->groups, &s->group_count);
@@ -407,7 +433,7 @@ static int put_links(struct save *s, struct snapshot *n, struct error *e)
     if (s->group_count)
         links_encode(s->groups, s->group_count, &raw);
     if (raw.len > LINKS_MAX)
-        return error_say(e, ERROR_FAILED, -E2BIG, "the names of hard links take more than %u bytes", LINKS_MAX);
+        return refuse_links(s, raw.len, e);
     if (raw.len && !s->config.all_metadata && bytes_compare(buf_bytes(&raw), buf_bytes(&s->base_links)) == 0) {
         copy_frames(&s->config.base->links, &n->links);
         return 0;

@@ -8,6 +8,7 @@
 #include "index/stat-cache.h"
 #include "tests/unit/twin-store.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
@@ -142,10 +143,64 @@ static void a_file_that_does_not_hold_still_is_read_again_whatever_its_times_say
     assert_true(is_known(a, &now)); /* and one that holds still is not */
 }
 
+/* --- names of hard links */
+
+#define DEEP 15
+
+static void put_name(struct save *s, const char *path, const char *first)
+{
+    struct error e = { 0 };
+    struct buf key = { 0 };
+    struct entry n = { .type = first ? ENTRY_LINK : ENTRY_FIFO, .mode = 0600, .target = (char *)first };
+    assert_int_equal(key_from_path((struct bytes){ (const uint8_t *)path, strlen(path) }, &key), 0);
+    struct change one = { .kind = CHANGE_PUT, .key = buf_bytes(&key), .entry = &n, .fd = -1 };
+    if (save_change(s, &one, &e) < 0)
+        fail_msg("%s", e.text);
+    buf_release(&key);
+}
+
+/* Long paths, so that few do. */
+static void more_names_of_hard_links_than_a_snapshot_has_room_for_are_told(void **state)
+{
+    struct area *a = *state;
+    struct error e = { 0 };
+    struct save *s = NULL;
+    struct snapshot n = { 0 };
+    struct push_stats stats;
+    struct buf first = { 0 }, path = { 0 };
+    bool changed;
+    struct save_config c = { .push = { .store = twin_store_get(a->twin),
+                                       .seal = { &keys, "demo" },
+                                       .journal = a->journal,
+                                       .writer = { .state = "state", .rand = "rand" } },
+                             .incarnation = (const uint8_t *)"0123456789abcdef",
+                             .node = "node" };
+    assert_int_equal(save_new(&c, &s, NULL), 0);
+    buf_printf(&first, "project/store/most");
+    for (int i = 0; i < DEEP; i++)
+        buf_printf(&first, "/%0250d", 0);
+    put_name(s, buf_string(&first), NULL);
+    for (size_t i = 0; i <= LINKS_MAX / first.len; i++) {
+        buf_clear(&path);
+        buf_printf(&path, "%s/%08zu", buf_string(&first), i);
+        put_name(s, buf_string(&path), buf_string(&first));
+    }
+    assert_int_equal(save_finish(s, &(struct save_end){ .meta = "{}" }, &n, &changed, &stats, &e), -E2BIG);
+    assert_non_null(strstr(e.text, "box demo has"));
+    assert_non_null(strstr(e.text, "32M"));
+    assert_non_null(strstr(e.text, "Most lie in project/store/most/"));
+    assert_non_null(strstr(e.hint, "copies"));
+    save_free(s);
+    buf_release(&first);
+    buf_release(&path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_that_does_not_hold_still_is_read_again_whatever_its_times_say, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(more_names_of_hard_links_than_a_snapshot_has_room_for_are_told, setup,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,6 +326,21 @@ static void link_groups_come_back_in_order(void **state)
     links_free(got, count);
 }
 
+static void where_most_names_of_links_lie_is_told(void **state)
+{
+    char *a[] = { lent("home/store/a"), lent("project/m/p/a"), lent("project/m/x/a") };
+    char *b[] = { lent("project/m/p/b"), lent("project/m/p/c") };
+    char *top[] = { lent("home"), lent("project") };
+    struct link_group groups[] = { { a, 3 }, { b, 2 } }, none = { top, 2 };
+    _cleanup_(buf_release) struct buf where = { 0 };
+    links_where(groups, 2, &where);
+    assert_string_equal(buf_string(&where), "project/m/p");
+    links_where(groups, 1, &where);
+    assert_string_equal(buf_string(&where), "project/m");
+    links_where(&none, 1, &where);
+    assert_int_equal(where.len, 0);
+}
+
 static void an_access_list_keeps_its_order_and_its_bound(void **state)
 {
     char **paths = mem_new(ACCESS_PATHS_MAX + 10, sizeof(*paths)), **got;
@@ -394,6 +409,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_not_carried),
         cmocka_unit_test(an_empty_tree_has_a_snapshot_too),
         cmocka_unit_test(link_groups_come_back_in_order),
+        cmocka_unit_test(where_most_names_of_links_lie_is_told),
         cmocka_unit_test(an_access_list_keeps_its_order_and_its_bound),
         cmocka_unit_test(frames_join_up_to_a_limit),
     };
