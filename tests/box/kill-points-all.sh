@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # kill-points.sh with all the steps of each command, and of those that meet what another command or node left. Together
-# they try each step that the build has, but those of other commands, of `up --full` and of the box itself (crash-full.sh, drop.sh, mount.sh,
-# globals-killed.sh, box.sh).
+# they try each step that the build has, but those of other commands, of `up --full` and of the box itself (crash-full.sh,
+# drop.sh, mount.sh, globals-killed.sh, box.sh).
 # level: full
 # limit: 10800
 COUNT=
