@@ -73,8 +73,7 @@ static int keep_hold(struct stack *s, struct error *e)
     hold_key(s->name, &b->writer, key);
     int r = store_stat(s->store, key, &info, &why);
     if (r == -ENOENT)
-        return hold_put(s->store, &s->seal, &b->writer, &s->node, snapshot_id_none(&b->base) ? &b->committed : &b->base,
-                        e);
+        return hold_put(s->store, &s->seal, &b->writer, &s->node, flow_relied_on(s), e);
     return r < 0 ? error_pass(e, &why) : 0;
 }
 

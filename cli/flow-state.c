@@ -50,29 +50,49 @@ static int fence(struct stack *s, struct error *e)
     return flow_set_state(s, BOX_FENCED, e);
 }
 
-/* Prune may have been at whatever our hold kept: the base is looked at, and what was sent for no snapshot is sent anew.
- */
-static int rely_on_nothing(struct stack *s, struct error *e)
+/* Prune may have been at whatever our hold kept: is all of what the work here is relative to there? */
+static int verify_base(struct stack *s, struct error *e)
 {
     int r = stack_content(s, e);
-    if (r == 0)
-        r = flow_forget_sent(s, e);
-    return r < 0 ? r : flow_verify(s, &s->record.base, NULL, e);
+    return r < 0 ? r : flow_verify(s, flow_relied_on(s), NULL, e);
 }
 
-/* The lease again, and the hold, which somebody may have removed. */
+/* -ESTALE: it is not, and the work here can only be a fork's, which does without what is gone. */
+static int verify_or_fork(struct stack *s, struct error *e)
+{
+    struct error why = { 0 };
+    int verified = verify_base(s, &why);
+    bool gone = verified < 0 && (why.kind == ERROR_DAMAGED || why.kind == ERROR_UNKNOWN);
+    if (verified < 0 && !gone)
+        return error_pass(e, &why);
+    int r = flow_forget_sent(s, e);
+    if (r < 0 || !gone)
+        return r;
+    ui_warn(s->ui, "the hold of %s was dropped, and what it kept is gone: %s", s->name, why.text);
+    return error_say(e, ERROR_HELD, -ESTALE, "%s", why.text);
+}
+
+/*
+ * The lease again, and the hold, which somebody may have removed. What then says that the base is all there is the
+ * hold, and the lease: both are put after it was looked at, so who is killed on the way looks again. A prune is seen by
+ * the head that it writes.
+ */
 static int regain(struct stack *s, struct lease *l, struct head *head, struct error *e)
 {
     char key[STORE_KEY_MAX];
     struct store_info info;
+    uint64_t seq = head->seq;
     hold_key(s->name, &s->record.writer, key);
     int held = store_stat(s->store, key, &info, e);
     if (held < 0 && held != -ENOENT)
         return held;
-    int r = lease_regain(l, head, e);
+    error_clear(e);
+    int r = held == -ENOENT ? verify_or_fork(s, e) : 0;
     if (r == 0)
-        r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
-    return r == 0 && held == -ENOENT ? rely_on_nothing(s, e) : r;
+        r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, flow_relied_on(s), e);
+    if (r == 0)
+        r = lease_regain(l, head, e);
+    return r == 0 && held == -ENOENT && head->seq != seq + 1 ? verify_base(s, e) : r;
 }
 
 /* A park that no PUT can finish any more ends as if it had not begun: who works here can go on. Any other state stays.
@@ -326,8 +346,10 @@ static bool lease_in_question(int r, const struct error *e)
 static int hold_again(struct stack *s, struct error *e)
 {
     ui_warn(s->ui, "what was sent of %s is gone from the store: sending it again", s->name);
-    int r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, &s->record.base, e);
-    return r < 0 ? r : rely_on_nothing(s, e);
+    int r = verify_base(s, e);
+    if (r == 0)
+        r = hold_put(s->store, &s->seal, &s->record.writer, &s->node, flow_relied_on(s), e);
+    return r < 0 ? r : flow_forget_sent(s, e); /* last: it is how we know that something was gone */
 }
 
 /* A lease that turns out to be lost makes the work a fork's; one that may be taken again is, and park goes on. */

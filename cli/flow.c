@@ -257,6 +257,12 @@ int flow_clean_all(struct stack *s, struct error *e)
     return error_hint(e, "end what uses it there, or take %s up on another node", s->name), -EBUSY;
 }
 
+const struct snapshot_id *flow_relied_on(const struct stack *s)
+{
+    const struct box_record *b = &s->record;
+    return snapshot_id_none(&b->base) ? &b->committed : &b->base;
+}
+
 int flow_forget_sent(struct stack *s, struct error *e)
 {
     int r = cache_known_clear(s->cache, e);

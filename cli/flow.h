@@ -70,6 +70,8 @@ int flow_fork(struct stack *s, bool still, struct error *e);
  */
 int flow_remove_older(struct stack *s, const struct fork *newest, const struct snapshot_id *until, size_t *ret_removed,
                       struct error *e);
+/* The snapshot that the work here is relative to, which its hold keeps: the stack's. */
+const struct snapshot_id *flow_relied_on(const struct stack *s);
 /* What is known to have been sent may be gone, since a hold kept it: it is sent anew. Content is open. */
 int flow_forget_sent(struct stack *s, struct error *e);
 bool flow_sent_is_gone(int r, const struct error *e); /* a save says so */
