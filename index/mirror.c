@@ -10,6 +10,7 @@
 #include "index/excluded.h"
 #include "index/key.h"
 #include "index/names.h"
+#include "index/stat-cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -178,9 +179,8 @@ static int keep_changed(struct mirror *m, const struct spot *to, const struct sp
     bool known = false;
     _cleanup_(spot_release) struct spot last = SPOT_NONE;
     int r = look(m->config->last, buf_string(&m->to), &last, e);
-    if (r < 0 || same(&last, to))
-        return r;
-    r = holds(to, &last, &known, e);
+    if (r == 0) /* by what they hold: times that are equal do not tell that nobody wrote */
+        r = holds(to, &last, &known, e);
     if (r == 0 && !known)
         r = holds(to, from, &known, e);
     if (r == 0 && !known)
@@ -361,6 +361,21 @@ static bool left_alone(struct mirror *m, const struct spot *from, const struct s
            excluded_ask(m->secrets, below, &from->a, false) != VERDICT_KEPT;
 }
 
+/*
+ * Whether `to` need not be made anew. What nobody but us writes in `to` was read before its ctime: a change of `from`
+ * that may be later, and left it the same time, is looked for in what both hold. In a tree that others write in, what
+ * differs under equal times is theirs, and stays.
+ */
+static int is_equal(struct mirror *m, const struct spot *from, const struct spot *to, bool *ret, struct error *e)
+{
+    *ret = same(from, to);
+    if (!*ret || from->kind != SPOT_FILE || m->config->kept >= 0 ||
+        stat_cache_settled(&from->a.entry, to->a.entry.ctime_ns))
+        return 0;
+    int r = holds(from, to, ret, e);
+    return r < 0 && is_other(from) ? -EAGAIN : r;
+}
+
 static int make_equal(struct mirror *m, struct error *e)
 {
     _cleanup_(spot_release) struct spot from = SPOT_NONE, to = SPOT_NONE;
@@ -372,7 +387,10 @@ static int make_equal(struct mirror *m, struct error *e)
     if (from.kind == SPOT_NOTHING)
         return take_away(m, e);
     r = go_on(m, &from.a, e);
-    if (r < 0 || (from.kind != SPOT_DIRECTORY && same(&from, &to)))
+    bool equal = false;
+    if (r == 0 && from.kind != SPOT_DIRECTORY)
+        r = is_equal(m, &from, &to, &equal, e);
+    if (r < 0 || equal)
         return r;
     if (from.kind != SPOT_DIRECTORY && to.kind == SPOT_DIRECTORY)
         r = take_away(m, e);

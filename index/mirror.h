@@ -7,10 +7,11 @@
  *
  * A file or symbolic link is replaced whole, by a rename: at every moment, and after any crash, it is the old or the
  * new one. Of a directory all is made equal: what `from` has not is removed. What is equal by type, attributes, size
- * and time is not read. Nothing is followed in either tree (rule T5). Left alone, on both sides, are secrets
- * (exclude_secret; in `from` by any name of the inode) and what is neither file, directory nor symbolic link. Names of
- * one inode become files of their own. Somebody may be writing in both trees: what changes while it is looked at is
- * looked at again, REACH_TRIES times. One thread.
+ * and time is not read; but where nothing is kept of `to`, because it is nobody else's, a file is that may have changed
+ * in the tick of the clock in which it was copied. Nothing is followed in either tree (rule T5). Left alone, on both
+ * sides, are secrets (exclude_secret; in `from` by any name of the inode) and what is neither file, directory nor
+ * symbolic link. Names of one inode become files of their own. Somebody may be writing in both trees: what changes
+ * while it is looked at is looked at again, REACH_TRIES times. One thread.
  */
 
 #include "index/base/error.h"

@@ -221,6 +221,45 @@ static void what_was_changed_here_is_kept_and_nothing_else(void **state)
     expect_equal(a);
 }
 
+/* As within one tick of the clock, or where a file system keeps whole seconds. */
+static void write_unseen(const struct area *a, const char *tree, const char *path, const char *content)
+{
+    struct stat st;
+    _cleanup_free_ char *whole = mem_printf("%s/%s/%s", a->path, tree, path);
+    assert_int_equal(stat(whole, &st), 0);
+    assert_int_equal(st.st_size, strlen(content));
+    scratch_write(content, "%s", whole);
+    assert_int_equal(utimensat(AT_FDCWD, whole, (struct timespec[]){ st.st_atim, st.st_mtim }, 0), 0);
+}
+
+static void what_was_changed_at_the_same_time_is_kept_and_goes_out(void **state)
+{
+    struct area *a = *state;
+    struct mirror_stats stats;
+    assert_int_equal(run(a, "d", &stats, NULL), 0);
+    struct mirror_config last = { .from = a->to, .to = a->last, .last = -1, .kept = -1 };
+    assert_int_equal(mirror_run(&last, "d", "d", &stats, NULL), 0);
+
+    scratch_write("one, of another node", "%s/from/d/one", a->path);
+    assert_int_equal(unlinkat(a->from, "d/sub/two", 0), 0);
+    write_unseen(a, "to", "d/one", "1st");
+    write_unseen(a, "to", "d/sub/two", "2nd");
+    write_unseen(a, "to", "d/sub/deeper/three", "third");
+    stats = (struct mirror_stats){ 0 };
+    assert_int_equal(mirror_run(&last, "d", "d", &stats, NULL), 0);
+    assert_int_equal(stats.changed, 3);
+    expect_file(a->last, "d/one", "1st");
+
+    write_unseen(a, "to", "d/one", "ONE");
+    write_unseen(a, "to", "d/sub/two", "TWO");
+    assert_int_equal(run(a, "d", &stats, NULL), 0);
+    assert_int_equal(stats.kept, 2);
+    expect_file(a->kept, "d/one", "ONE");
+    expect_file(a->kept, "d/sub/two", "TWO");
+    expect_file(a->to, "d/one", "one, of another node");
+    expect_missing(a->to, "d/sub/two");
+}
+
 /* However it goes: for a file, for a directory, or for nothing. */
 static void what_changes_after_it_was_kept_is_kept_again(void **state)
 {
@@ -355,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_kind_takes_the_place_of_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_neither_stays_in_the_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_changed_here_is_kept_and_nothing_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_changed_at_the_same_time_is_kept_and_goes_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_changes_after_it_was_kept_is_kept_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(secrets_stay_where_they_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_are_replaced_and_never_followed, set_up, tear_down),
