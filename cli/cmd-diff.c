@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands.h"
 #include "cli/flow.h"
+#include "cli/interrupt.h"
 #include "cli/mounts.h"
 #include "cli/patience.h"
 #include "cli/place.h"
@@ -108,6 +109,12 @@ static int tell(void *arg, char letter, const char *path, struct error *e)
     return 0;
 }
 
+static int asked(void *arg, struct error *e)
+{
+    (void)arg;
+    return interrupt_check(e);
+}
+
 /* The base's rules are what the base was saved by; the newest are those that the next snapshot goes by. */
 static int compare_trees(struct stack *s, struct view *base, struct view *newest, struct error *e)
 {
@@ -116,6 +123,7 @@ static int compare_trees(struct stack *s, struct view *base, struct view *newest
     struct hash_key key;
     keys_identity(&s->keys, s->name, &key);
     _cleanup_(difference_freep) struct difference *d = difference_new(base->tree, view_source(base), &key);
+    difference_ask(d, asked, NULL);
     int r = view_meta(&newest->snapshot, &meta, e);
     if (r == 0)
         r = saving_rules(&meta, &rules, e);

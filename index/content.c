@@ -35,16 +35,32 @@ static uint64_t next_data(int fd, uint64_t at, uint64_t end)
     return (uint64_t)data < end ? (uint64_t)data : end;
 }
 
+struct reading {
+    int fd;
+    const struct hash_key *key;
+    uint64_t end; /* of what was compared */
+    uint8_t *room;
+    const struct content_ask *ask;
+};
+
+static int go_on(const struct reading *f, struct error *e)
+{
+    return f->ask ? f->ask->check(f->ask->arg, e) : 0;
+}
+
 /* 1: the file has only zeros from at to end. */
-static int zeros(int fd, uint64_t at, uint64_t end, uint8_t *room, struct error *e)
+static int zeros(const struct reading *f, uint64_t end, struct error *e)
 {
     static const uint8_t none[GAP_PIECE];
-    while ((at = next_data(fd, at, end)) < end) {
+    uint64_t at = f->end;
+    while ((at = next_data(f->fd, at, end)) < end) {
         size_t len = end - at < GAP_PIECE ? (size_t)(end - at) : GAP_PIECE;
-        int r = read_exactly(fd, room, len, at, e);
+        int r = go_on(f, e);
+        if (r == 0)
+            r = read_exactly(f->fd, f->room, len, at, e);
         if (r <= 0)
             return r;
-        if (memcmp(room, none, len) != 0)
+        if (memcmp(f->room, none, len) != 0)
             return 0;
         at += len;
     }
@@ -135,19 +151,15 @@ int content_equal(const struct entry *a, const struct entry *b, struct source *s
     return r;
 }
 
-struct reading {
-    int fd;
-    const struct hash_key *key;
-    uint64_t end; /* of what was compared */
-    uint8_t *room;
-};
-
 #define DIFFERS 1
 
 static int compare_extent(void *arg, const struct extent *x, struct error *e)
 {
     struct reading *f = arg;
-    int r = zeros(f->fd, f->end, x->start, f->room, e);
+    int r = go_on(f, e);
+    if (r < 0)
+        return r;
+    r = zeros(f, x->start, e);
     if (r == 1)
         r = read_exactly(f->fd, f->room, x->length, x->start, e);
     if (r <= 0)
@@ -158,8 +170,8 @@ static int compare_extent(void *arg, const struct extent *x, struct error *e)
     return hash_equal(&h, &x->hash) ? 0 : DIFFERS;
 }
 
-int content_same(int fd, const struct entry *n, struct source *source, const struct hash_key *key, bool *ret,
-                 struct error *e)
+int content_same(int fd, const struct entry *n, struct source *source, const struct hash_key *key,
+                 const struct content_ask *ask, bool *ret, struct error *e)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -169,10 +181,10 @@ int content_same(int fd, const struct entry *n, struct source *source, const str
         return 0;
     }
     _cleanup_free_ uint8_t *room = mem_new(1, FRAME_RAW_MAX);
-    struct reading f = { .fd = fd, .key = key, .room = room };
+    struct reading f = { .fd = fd, .key = key, .room = room, .ask = ask };
     int r = content_each(n, source, compare_extent, &f, e);
     bool same = r == 0;
-    if (r == 0 && (r = zeros(fd, f.end, n->size, room, e)) >= 0)
+    if (r == 0 && (r = zeros(&f, n->size, e)) >= 0)
         same = r == 1;
     if (r < 0)
         return r;

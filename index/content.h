@@ -23,7 +23,13 @@ int content_extents(const struct entry *n, struct source *source, struct extent 
  * content that was cut into other extents counts as different. */
 int content_equal(const struct entry *a, const struct entry *b, struct source *source, bool *ret, struct error *e);
 
+/* Asked between pieces of a file: negative ends it, with what it set. */
+struct content_ask {
+    int (*check)(void *arg, struct error *e);
+    void *arg;
+};
+
 /* By the hashes: nothing is fetched but long lists. Reads the file once, and stops at the first difference. fd: open
- * for reading. key: the store's content key. */
-int content_same(int fd, const struct entry *n, struct source *source, const struct hash_key *key, bool *ret,
-                 struct error *e);
+ * for reading. key: the store's content key. ask: may be NULL. */
+int content_same(int fd, const struct entry *n, struct source *source, const struct hash_key *key,
+                 const struct content_ask *ask, bool *ret, struct error *e);

@@ -26,6 +26,7 @@ struct difference {
     struct item **items;
     size_t count, room;
     struct item *by_path;
+    struct content_ask ask; /* check NULL: nobody */
 };
 
 struct difference *difference_new(struct tree *base, struct source *source, const struct hash_key *key)
@@ -35,6 +36,11 @@ struct difference *difference_new(struct tree *base, struct source *source, cons
     d->source = source;
     d->key = key;
     return d;
+}
+
+void difference_ask(struct difference *d, int (*check)(void *arg, struct error *e), void *arg)
+{
+    d->ask = (struct content_ask){ check, arg };
 }
 
 void difference_free(struct difference *d)
@@ -108,7 +114,8 @@ static int judge(struct difference *d, const struct entry *now, bool known, int 
     if (!same_attributes(now, was, true) || (!known && fd < 0))
         return 'M';
     bool same = false;
-    int r = known ? content_equal(now, was, d->source, &same, e) : content_same(fd, was, d->source, d->key, &same, e);
+    int r = known ? content_equal(now, was, d->source, &same, e)
+                  : content_same(fd, was, d->source, d->key, d->ask.check ? &d->ask : NULL, &same, e);
     return r < 0 ? r : same ? 0 : 'M';
 }
 
@@ -168,7 +175,10 @@ int difference_change(void *difference, const struct change *c, struct error *e)
     if (c->kind == CHANGE_DELETE_PREFIX)
         return tree_scan(d->base, c->key, (struct bytes){ 0 }, add_deleted, d, e);
     _cleanup_(buf_release) struct buf path = { 0 };
-    int r = key_to_path(c->key, &path);
+    int r = d->ask.check ? d->ask.check(d->ask.arg, e) : 0;
+    if (r < 0)
+        return r;
+    r = key_to_path(c->key, &path);
     if (r < 0)
         return error_set(e, ERROR_FAILED, r, "a walker's key");
     if (c->kind == CHANGE_PUT)

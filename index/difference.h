@@ -24,6 +24,8 @@ struct difference;
 
 /* source: of base; key: the store's content key. */
 struct difference *difference_new(struct tree *base, struct source *source, const struct hash_key *key);
+/* Asked before each change, and between pieces of a file that is read. */
+void difference_ask(struct difference *d, int (*check)(void *arg, struct error *e), void *arg);
 void difference_free(struct difference *d); /* NULL is fine */
 void difference_freep(struct difference **d);
 int difference_change(void *difference, const struct change *c, struct error *e); /* a change_each */

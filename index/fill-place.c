@@ -3,7 +3,6 @@
 
 #include "index/attributes.h"
 #include "index/base/mem.h"
-#include "index/content.h"
 #include "index/key.h"
 #include "index/reach.h"
 
@@ -25,7 +24,7 @@ bool fill_place_looks_like(int directory, const char *name, const struct entry *
 }
 
 int fill_place_matches(int directory, const char *name, const struct entry *n, struct source *source,
-                       const struct hash_key *key, struct error *e)
+                       const struct hash_key *key, const struct content_ask *ask, struct error *e)
 {
     _cleanup_(attributes_release) struct attributes a = { 0 };
     int r = attributes_read(directory, name, &a, e);
@@ -39,7 +38,7 @@ int fill_place_matches(int directory, const char *name, const struct entry *n, s
         return a.entry.major == n->major && a.entry.minor == n->minor;
     _cleanup_close_ int fd = reach_file(directory, name);
     bool same = false;
-    r = fd < 0 ? error_set(e, ERROR_FAILED, fd, "open") : content_same(fd, n, source, key, &same, e);
+    r = fd < 0 ? error_set(e, ERROR_FAILED, fd, "open") : content_same(fd, n, source, key, ask, &same, e);
     return r < 0 ? r : same;
 }
 

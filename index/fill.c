@@ -112,12 +112,18 @@ static int write_file(struct fill *f, const char *name, const struct entry *n, s
 
 /* --- entries */
 
+static int asked(void *arg, struct error *e)
+{
+    return check(arg, e);
+}
+
 /* What is there may stay (1), is in the way and gone now (0). */
 static int settle(struct fill *f, const char *name, const struct entry *n, struct error *e)
 {
     if (!f->config->resume)
         return 0;
-    int r = fill_place_matches(f->directory, name, n, f->config->source, f->config->key, e);
+    const struct content_ask ask = { asked, f };
+    int r = fill_place_matches(f->directory, name, n, f->config->source, f->config->key, &ask, e);
     if (r == 0)
         return remove_tree(f->directory, name, e);
     if (r > 0 && n->type == ENTRY_FILE) {

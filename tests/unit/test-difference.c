@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/difference.h"
 
+#include "index/base/fd.h"
 #include "index/base/mem.h"
 #include "index/compare.h"
 #include "index/content.h"
@@ -8,6 +9,7 @@
 #include "index/lookup.h"
 #include "tests/unit/scratch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,11 +150,45 @@ static void what_is_a_hole_in_the_file_is_not_read(void **state)
     bool same = false;
     assert_int_equal(ftruncate(fd, 8ll << 40), 0);
     assert_int_equal(pwrite(fd, "", 1, 3ll << 40), 1);
-    assert_int_equal(content_same(fd, &n, twin_source(box.twin), &twin_key, &same, NULL), 0);
+    assert_int_equal(content_same(fd, &n, twin_source(box.twin), &twin_key, NULL, &same, NULL), 0);
     assert_true(same);
     assert_int_equal(pwrite(fd, "x", 1, 5ll << 40), 1);
-    assert_int_equal(content_same(fd, &n, twin_source(box.twin), &twin_key, &same, NULL), 0);
+    assert_int_equal(content_same(fd, &n, twin_source(box.twin), &twin_key, NULL, &same, NULL), 0);
     assert_false(same);
+    close(fd);
+    close(scratch);
+}
+
+static int stops_at_the_third(void *arg, struct error *e)
+{
+    return ++*(unsigned *)arg < 3 ? 0 : error_say(e, ERROR_INTERRUPTED, -EINTR, "interrupted");
+}
+
+/* In the middle of one file's content, and of zeros where the base has a hole. */
+static void comparing_one_file_can_be_stopped(void **state)
+{
+    (void)state;
+    enum { PIECES = 64, PIECE = 1 << 20 };
+    _cleanup_free_ uint8_t *zeros = mem_new(PIECES, PIECE);
+    struct extent x[PIECES] = { 0 };
+    struct entry n = { .type = ENTRY_FILE, .size = (uint64_t)PIECES * PIECE };
+    int scratch = scratch_open("%s", box.scratch);
+    int fd = openat(scratch, "zeros", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(fd_pwrite_all(fd, zeros, n.size, 0, NULL), 0);
+    for (unsigned i = 0; i < PIECES; i++) {
+        x[i] = (struct extent){ .start = (uint64_t)i * PIECE, .length = PIECE };
+        hash_bytes(&twin_key, zeros, PIECE, &x[i].hash);
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        unsigned asked = 0;
+        bool same = false;
+        const struct content_ask ask = { stops_at_the_third, &asked };
+        assert_int_equal(content_same(fd, &n, twin_source(box.twin), &twin_key, &ask, &same, NULL), -EINTR);
+        assert_int_equal(asked, 3);
+        n.extents = x;
+        n.extent_count = PIECES;
+    }
+    assert_int_equal(unlinkat(scratch, "zeros", 0), 0);
     close(fd);
     close(scratch);
 }
@@ -212,6 +248,7 @@ int main(void)
         difference_test(new_changed_deleted_and_of_another_type),
         difference_test(rewritten_with_the_same_bytes_and_times_is_no_difference),
         difference_test(what_is_a_hole_in_the_file_is_not_read),
+        difference_test(comparing_one_file_can_be_stopped),
         difference_test(a_deleted_directory_is_told_name_by_name),
         difference_test(what_moved_is_one_line_and_what_changed_in_it_another),
         difference_test(moved_and_replaced_is_new_and_changed),
