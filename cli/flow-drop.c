@@ -208,6 +208,23 @@ static int remove_objects(struct stack *s, const struct head *tombstone, struct 
     return r;
 }
 
+/* Who was asked may have taken long: what has come since then is nothing that they were asked about. A fork's node has
+ * let go of that work by now, so the forks come last. */
+static int refuse_news(struct stack *s, struct lease *l, bool force, struct head *head, struct error *e)
+{
+    struct snapshot_id before = head->root;
+    int r = lease_read(l, false, head, e);
+    if (r == 0 && head->state != HEAD_TOMBSTONE && !snapshot_id_equal(&head->root, &before)) {
+        error_say(e, ERROR_HELD, -ESTALE, "%s was used by %s meanwhile, and has a newer snapshot", s->name, head->node);
+        return error_hint(e, "ag-box drop %s again, if that may go, too", s->name), -ESTALE;
+    }
+    struct inventory users = { 0 };
+    if (r == 0 && !force)
+        r = refuse_users(s, false, &users, e);
+    inventory_release(&users);
+    return r;
+}
+
 static int make_tombstone(struct stack *s, struct lease *l, const struct flow_drop_options *o, struct head *head,
                           struct error *e)
 {
@@ -223,7 +240,8 @@ static int make_tombstone(struct stack *s, struct lease *l, const struct flow_dr
     if (r < 0)
         return r;
     let_a_second_pass();
-    return lease_drop(l, head, o->force, e);
+    r = refuse_news(s, l, o->force, head, e);
+    return r < 0 ? r : lease_drop(l, head, o->force, e);
 }
 
 static int drop_box(struct stack *s, const struct flow_drop_options *o, struct error *e)
