@@ -30,22 +30,34 @@ static int ask_password(char to[PASSWORD_MAX], struct error *e)
     return r;
 }
 
-/* From BOX_NEW_PASSWORD or the first line of stdin; never from the command line, where everyone can read it. One that
- * is too long is none: cut, it would be a key that nobody knows. */
+/* The first line of stdin, without its end. As in the env file, where it is to be written, a carriage return before
+ * that is none of it, and it holds no zero byte. */
+static int read_password(char to[PASSWORD_MAX], struct error *e)
+{
+    size_t n = 0;
+    for (int c; n < PASSWORD_MAX - 1 && (c = getc(stdin)) != EOF && c != '\n';)
+        to[n++] = (char)c;
+    if (n > 0 && n < PASSWORD_MAX - 1 && to[n - 1] == '\r')
+        n--;
+    to[n] = '\0';
+    if (strlen(to) == n)
+        return 0;
+    error_say(e, ERROR_USAGE, -EINVAL, "the new password holds a zero byte: nothing is changed");
+    return error_hint(e, "give it text, such as `openssl rand -base64 24` prints"), -EINVAL;
+}
+
+/* From BOX_NEW_PASSWORD or standard input; never from the command line, where everyone can read it. One that is too
+ * long is none: cut, it would be a key that nobody knows. */
 static int new_password(char to[PASSWORD_MAX], struct error *e)
 {
     const char *value = getenv("BOX_NEW_PASSWORD");
-    if (value) {
+    int r = 0;
+    if (value)
         snprintf(to, PASSWORD_MAX, "%s", value);
-    } else if (isatty(STDIN_FILENO)) {
-        int r = ask_password(to, e);
-        if (r < 0)
-            return r;
-    } else {
-        if (!fgets(to, PASSWORD_MAX, stdin))
-            to[0] = '\0';
-        to[strcspn(to, "\n")] = '\0';
-    }
+    else
+        r = isatty(STDIN_FILENO) ? ask_password(to, e) : read_password(to, e);
+    if (r < 0)
+        return r;
     if (strlen(to) == PASSWORD_MAX - 1)
         return error_say(e, ERROR_USAGE, -E2BIG, "the new password is longer than %d bytes: nothing is changed",
                          PASSWORD_MAX - 2);

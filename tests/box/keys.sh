@@ -30,6 +30,16 @@ BOX_NEW_PASSWORD=$long on a ag-box key add --label long
 BOX_PASSWORD=$long on a ag-box key list
 on a ag-box key remove "$(on a ag-box key list --json | jq -r '.slots[] | select(.label == "long").id')"
 
+# What the env file cannot hold is none either: a zero byte, which cut it; and a line's end is none of it, however it is written.
+printf 'cut\0here\n' >"$WORK/line"
+expect_exit 2 on a ag-box key passwd <"$WORK/line"
+expect_error "zero byte"
+on a ag-box key list
+printf 'of another system\r\n' >"$WORK/line"
+on a ag-box key add --label other <"$WORK/line"
+BOX_PASSWORD="of another system" on a ag-box key list
+on a ag-box key remove "$(on a ag-box key list --json | jq -r '.slots[] | select(.label == "other").id')"
+
 BOX_NEW_PASSWORD=other expect_exit 2 on a ag-box key passwd "a new password"
 expect_error "passwords are asked for"
 
