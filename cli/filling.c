@@ -28,6 +28,13 @@ static void lose(void *arg, const char *path, const struct error *why)
         ui_warn(f->stack->ui, "%s is left out: %s", path, why->text);
 }
 
+static void tell_apart(void *arg, const char *path)
+{
+    struct filling *f = arg;
+    ui_warn(f->stack->ui, "%s: the file system takes no more names of one file: from here on they are another file",
+            path);
+}
+
 int filling_run(struct stack *s, struct view *v, const char *from, int to, bool resume, uint64_t *lost,
                 struct fill_stats *ret, struct error *e)
 {
@@ -42,6 +49,7 @@ int filling_run(struct stack *s, struct view *v, const char *from, int to, bool 
                              .key = &key,
                              .check = check,
                              .lost = lost ? lose : NULL,
+                             .apart = tell_apart,
                              .arg = &f };
     int r = fill_run(&c, ret, e);
     ui_progress_end(s->ui);

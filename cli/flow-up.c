@@ -295,6 +295,15 @@ static void on_joined(void *arg, size_t names)
     ui_progress(j->up->stack->ui, "joining hard links", j->done, j->done, j->names);
 }
 
+static void on_apart(void *arg, const char *path)
+{
+    struct joining *j = arg;
+    ui_warn(j->up->stack->ui,
+            "%s: the file system takes no more names of one file: from here on they are another file, and so the next "
+            "park has them",
+            path);
+}
+
 static int join_names(struct joining *j, struct error *e)
 {
     struct stack *s = j->up->stack;
@@ -304,7 +313,8 @@ static int join_names(struct joining *j, struct error *e)
     _cleanup_close_ int root = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return error_set(e, ERROR_FAILED, -errno, "open %s", tree);
-    int r = joins_make(root, j->groups, j->count, on_joined, j, e);
+    const struct joins_told told = { on_joined, on_apart, j };
+    int r = joins_make(root, j->groups, j->count, &told, e);
     ui_progress_end(s->ui);
     return r < 0 ? r : overlay_sync(tree, e); /* once the journal says mounted, walkers rely on them */
 }

@@ -112,26 +112,41 @@ static int join_name(struct joins *j, int from, const char *first, const char *p
     return r;
 }
 
-static int join_group(struct joins *j, const struct link_group *g, struct error *e)
+/* The names from `at` on, as many as one inode may have: *ret_end is the first one too many, or the group's end. */
+static int join_part(struct joins *j, const struct link_group *g, size_t at, size_t *ret_end, struct error *e)
 {
     struct place p;
-    int r = split(g->paths[0], &p, e);
+    int r = split(g->paths[at], &p, e);
     if (r < 0)
         return r;
     _cleanup_close_ int from = open_parent(j->root, p.parent, e);
     if (from < 0)
         return from;
-    for (size_t i = 1; i < g->count && r == 0; i++)
-        r = join_name(j, from, p.name, g->paths[i], e);
-    if (r < 0)
+    size_t i = at + 1;
+    while (i < g->count && (r = join_name(j, from, p.name, g->paths[i], e)) == 0)
+        i++;
+    if (r < 0 && r != -EMLINK)
         return r;
+    error_clear(e);
+    *ret_end = i;
     struct stat st;
     if (fstatat(from, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return error_set(e, ERROR_FAILED, -errno, "stat %s", g->paths[0]);
-    if (st.st_nlink != g->count)
-        return error_say(e, ERROR_DAMAGED, -EBADMSG, "%s has %lu names and not %zu", g->paths[0],
-                         (unsigned long)st.st_nlink, g->count);
+        return error_set(e, ERROR_FAILED, -errno, "stat %s", g->paths[at]);
+    if (i - at > 1 && st.st_nlink != i - at) /* one name alone still is the lower's, which counts the whole group */
+        return error_say(e, ERROR_DAMAGED, -EBADMSG, "%s has %lu names and not %zu", g->paths[at],
+                         (unsigned long)st.st_nlink, i - at);
     return 0;
+}
+
+static int join_group(struct joins *j, const struct link_group *g, const struct joins_told *told, struct error *e)
+{
+    int r = 0;
+    for (size_t at = 0, end = 0; at < g->count && r == 0; at = end) {
+        if (at > 0 && told->apart)
+            told->apart(told->arg, g->paths[at]);
+        r = join_part(j, g, at, &end, e);
+    }
+    return r;
 }
 
 static int restore_times(struct joins *j, struct error *e)
@@ -156,8 +171,7 @@ static void free_parents(struct joins *j)
     }
 }
 
-int joins_make(int root, const struct link_group *groups, size_t count, joins_progress progress, void *arg,
-               struct error *e)
+int joins_make(int root, const struct link_group *groups, size_t count, const struct joins_told *told, struct error *e)
 {
     struct joins j = { .root = root };
     int r = 0;
@@ -165,9 +179,9 @@ int joins_make(int root, const struct link_group *groups, size_t count, joins_pr
         for (size_t i = 0; i < groups[g].count && r == 0; i++)
             r = note_parent(&j, groups[g].paths[i], e);
     for (size_t g = 0; g < count && r == 0; g++) {
-        r = join_group(&j, &groups[g], e);
-        if (progress)
-            progress(arg, groups[g].count);
+        r = join_group(&j, &groups[g], told, e);
+        if (told->progress)
+            told->progress(told->arg, groups[g].count);
     }
     if (r == 0)
         r = restore_times(&j, e);

@@ -14,9 +14,14 @@
 
 #include "index/snapshot.h"
 
-typedef void (*joins_progress)(void *arg, size_t names); /* so many more are done */
+/* Both may be NULL. */
+struct joins_told {
+    void (*progress)(void *arg, size_t names); /* so many more are done */
+    /* One name too many for the file system (ext4 takes 65,000): it and those after it are another file. */
+    void (*apart)(void *arg, const char *path);
+    void *arg;
+};
 
-/* root: a descriptor of the merged root. progress may be NULL. -EBADMSG ERROR_DAMAGED: a name is not there, or a group
- * is not what it should be. */
-int joins_make(int root, const struct link_group *groups, size_t count, joins_progress progress, void *arg,
-               struct error *e);
+/* root: a descriptor of the merged root. -EBADMSG ERROR_DAMAGED: a name is not there, or a group is not what it should
+ * be. */
+int joins_make(int root, const struct link_group *groups, size_t count, const struct joins_told *told, struct error *e);

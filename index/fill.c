@@ -18,8 +18,8 @@
 #include <sys/xattr.h>
 #include <uthash.h>
 
-/* A file made here of an inode whose first name lies elsewhere in the tree. */
-struct outsider {
+/* A file made here of an inode whose first name lies elsewhere in the tree, or takes no more links. */
+struct stand_in {
     char *first; /* that name */
     char *here;  /* beneath the target */
     UT_hash_handle hh;
@@ -31,7 +31,7 @@ struct fill {
     struct buf below; /* key prefix of what is written */
     size_t strip;     /* of a path in the tree to get one beneath the target */
     struct prefetch *prefetch;
-    struct outsider *outsiders;
+    struct stand_in *stand_ins;
     int directory; /* the open one, and its path beneath the target */
     struct buf at;
     struct buf path; /* of the entry at hand, in the tree */
@@ -158,11 +158,12 @@ static int put_link(struct fill *f, const char *name, const char *first, struct 
     int r = reach_parent(f->config->to, first, &parent, &other);
     if (r < 0)
         return error_set(e, ERROR_FAILED, r, "open the directory of %s", first);
-    f->stats.files++;
     if (f->config->resume && fstatat(parent, other, &a, AT_SYMLINK_NOFOLLOW) == 0 &&
         fstatat(f->directory, name, &b, AT_SYMLINK_NOFOLLOW) == 0) {
-        if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        if (a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+            f->stats.files++;
             return 0;
+        }
         r = remove_tree(f->directory, name, e);
         if (r < 0)
             return r;
@@ -172,16 +173,14 @@ static int put_link(struct fill *f, const char *name, const char *first, struct 
         return error_say(e, ERROR_DAMAGED, -ENOENT, "it is one file with %s", first);
     if (!made)
         return error_set(e, ERROR_FAILED, -errno, "link to %s", first);
+    f->stats.files++;
     return 0;
 }
 
-/* A link to what is not written here: the first such name becomes the file. */
-static int put_outsider(struct fill *f, const char *name, const struct entry *link, struct error *e)
+/* A link to what cannot be linked to: this name becomes the file that those after it are linked to. */
+static int put_stand_in(struct fill *f, const char *name, const struct entry *link, struct error *e)
 {
-    struct outsider *o;
-    HASH_FIND_STR(f->outsiders, link->target, o);
-    if (o)
-        return put_link(f, name, o->here, e);
+    struct stand_in *o;
     _cleanup_(entry_release) struct entry n = { 0 };
     entry_copy(link, &n);
     int r = tree_resolve(f->config->tree, &n, e);
@@ -189,10 +188,14 @@ static int put_outsider(struct fill *f, const char *name, const struct entry *li
         r = put_inode(f, name, &n, e);
     if (r < 0)
         return r;
-    o = mem_new(1, sizeof(*o));
-    o->first = mem_strdup(link->target);
+    HASH_FIND_STR(f->stand_ins, link->target, o);
+    if (!o) {
+        o = mem_new(1, sizeof(*o));
+        o->first = mem_strdup(link->target);
+        HASH_ADD_KEYPTR(hh, f->stand_ins, o->first, strlen(o->first), o);
+    }
+    free(o->here);
     o->here = mem_strdup(buf_string(&f->path) + f->strip);
-    HASH_ADD_KEYPTR(hh, f->outsiders, o->first, strlen(o->first), o);
     return 0;
 }
 
@@ -202,7 +205,17 @@ static int put(struct fill *f, const char *name, const struct entry *n, struct e
         return put_inode(f, name, n, e);
     const char *from = f->config->from;
     bool inside = f->strip == 0 || (strncmp(n->target, from, f->strip - 1) == 0 && n->target[f->strip - 1] == '/');
-    return inside ? put_link(f, name, n->target + f->strip, e) : put_outsider(f, name, n, e);
+    struct stand_in *o;
+    HASH_FIND_STR(f->stand_ins, n->target, o);
+    if (!o && !inside)
+        return put_stand_in(f, name, n, e);
+    int r = put_link(f, name, o ? o->here : n->target + f->strip, e);
+    if (r != -EMLINK)
+        return r;
+    error_clear(e);
+    if (f->config->apart)
+        f->config->apart(f->config->arg, buf_string(&f->path));
+    return put_stand_in(f, name, n, e);
 }
 
 /* With the error of the entry at hand: whether the fill goes on without it. */
@@ -313,9 +326,9 @@ static int finish_target(struct fill *f, struct error *e)
 
 static void release(struct fill *f)
 {
-    struct outsider *o, *next;
-    HASH_ITER (hh, f->outsiders, o, next) {
-        HASH_DEL(f->outsiders, o);
+    struct stand_in *o, *next;
+    HASH_ITER (hh, f->stand_ins, o, next) {
+        HASH_DEL(f->stand_ins, o);
         free(o->first);
         free(o->here);
         free(o);

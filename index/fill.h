@@ -4,11 +4,12 @@
 /*
  * fill - a snapshot's tree, or its project or home, written into a plain directory exactly as it was (rule F4).
  *
- * Directories, files with their holes, symbolic links, fifos, devices, names of one inode as hard links, owners, modes,
- * xattrs with ACLs, mtimes (directories' when nothing is made in them any more). The target's own default ACL goes
- * first, so that nothing inherits it. A link whose first name lies outside of `from` is a file here; its further names
- * are linked to that. Everything is reached beneath the target with openat2 (rule T5), at any depth, and on disk when
- * it returns (syncfs). Content is fetched ahead (index/prefetch), metadata in whole levels (tree_pages).
+ * Directories, files with their holes, symbolic links, fifos, devices, names of one inode as hard links, owners,
+ * modes, xattrs with ACLs, mtimes (directories' when nothing is made in them any more). The target's own default ACL
+ * goes first, so that nothing inherits it. A link whose first name lies outside of `from` is a file here; its
+ * further names are linked to that. So is a name that is one too many for the file system (ext4 takes 65,000).
+ * Everything is reached beneath the target with openat2 (rule T5), at any depth, and on disk when it returns
+ * (syncfs). Content is fetched ahead (index/prefetch), metadata in whole levels (tree_pages).
  *
  * What was interrupted can go on with `resume`: what is there and as it should be stays, by attributes and, of files,
  * by their content's hashes, since a power cut leaves true sizes and times over zeros; anything else under a name that
@@ -37,6 +38,8 @@ struct fill_config {
     /* A name whose content is damaged or gone, or that is one with such a name: it is left out, and the rest is
      * written. path: in the tree. NULL: the first one ends it. Damaged metadata ends it in any case. */
     void (*lost)(void *arg, const char *path, const struct error *why);
+    /* A name that is one too many, path as above: it and those after it are another file. NULL: nobody is told. */
+    void (*apart)(void *arg, const char *path);
     void *arg;
 };
 

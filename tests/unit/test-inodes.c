@@ -179,7 +179,7 @@ static int start(void **state)
     struct error e = { 0 };
     m = mounted_start("scene", true);
     _cleanup_close_ int root = open(m->merged, O_RDONLY | O_DIRECTORY);
-    if (joins_make(root, s.groups, sizeof(s.groups) / sizeof(s.groups[0]), NULL, NULL, &e) < 0)
+    if (joins_make(root, s.groups, sizeof(s.groups) / sizeof(s.groups[0]), &(struct joins_told){ 0 }, &e) < 0)
         fail_msg("%s", e.text);
     return 0;
 }

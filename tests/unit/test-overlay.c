@@ -76,7 +76,7 @@ static void join(void)
 {
     struct error e = { 0 };
     _cleanup_close_ int root = open(m->merged, O_RDONLY | O_DIRECTORY);
-    if (joins_make(root, groups, GROUPS, NULL, NULL, &e) < 0)
+    if (joins_make(root, groups, GROUPS, &(struct joins_told){ 0 }, &e) < 0)
         fail_msg("%s", e.text);
 }
 
@@ -277,7 +277,7 @@ static void a_group_that_is_not_there_is_damage(void **state)
     const struct link_group group = { wrong, 2 };
     struct error e = { 0 };
     _cleanup_close_ int root = open(m->merged, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(joins_make(root, &group, 1, NULL, NULL, &e), -EBADMSG);
+    assert_int_equal(joins_make(root, &group, 1, &(struct joins_told){ 0 }, &e), -EBADMSG);
     assert_int_equal(e.kind, ERROR_DAMAGED);
 }
 
