@@ -93,7 +93,7 @@ const struct cmd cmd_globals = {
     .arguments_min = 1,
     .arguments_max = 1,
     .options = { { "force", CMD_FLAG, CMD_OPTION(force), NULL,
-                   "against this node's role; push: over what another node has pushed, too" },
+                   "against this node's role; push: over another's push, from another HOME, of nothing" },
                  { "accept-rollback", CMD_FLAG, CMD_OPTION(accept_rollback), NULL,
                    "take what is in the store though it is older than what was seen here" } },
     .run = run,

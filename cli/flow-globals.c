@@ -10,6 +10,7 @@
 #include "index/base/text.h"
 #include "index/compare.h"
 #include "index/difference.h"
+#include "index/names.h"
 #include "index/random.h"
 #include "index/walk.h"
 #include "sync/hold.h"
@@ -87,6 +88,30 @@ static int refuse_other(const struct stack *s, const struct head *h, bool force,
                         : "%s has pushed since this node last pushed or pulled",
               h->node);
     return error_hint(e, "`ag-box globals pull --force` takes what it pushed, `push --force` replaces it"), -ESTALE;
+}
+
+/* What one HOME has not would go from all nodes: of a program that was started with another one, it is not meant. */
+static int refuse_home(const struct stack *s, const struct head *h, bool force, struct error *e)
+{
+    if (h->seq == 0 || force || strcmp(h->node, s->config->node) != 0 || strcmp(h->path, config_home()) == 0)
+        return 0;
+    error_say(e, ERROR_USAGE, -EINVAL, "%s is the HOME that was pushed from here last, now it is %s", h->path,
+              config_home());
+    return error_hint(e, "set HOME as it was; `ag-box globals push --force` pushes this one instead"), -EINVAL;
+}
+
+/* As of a disk that is not mounted. */
+static int refuse_nothing(struct stack *s, const struct head *h, bool force, struct error *e)
+{
+    _cleanup_free_ char *home = place_in_box(s->config, s->name, "home");
+    _cleanup_close_ int fd = open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    _cleanup_(names_release) struct names l = { 0 };
+    int r = fd < 0 ? error_set(e, ERROR_FAILED, -errno, "open %s", home) : names_read(fd, &l, e);
+    if (r < 0 || h->seq == 0 || force || l.count > 0)
+        return r;
+    error_say(e, ERROR_USAGE, -ENOENT, "there is nothing to push in %s, and what was pushed before would go",
+              config_home());
+    return error_hint(e, "`ag-box globals push --force` takes it from all nodes"), -ENOENT;
 }
 
 static int on_difference(void *arg, char letter, const char *path, struct error *e)
@@ -254,6 +279,8 @@ int flow_globals_push(struct stack *s, bool force, bool accept_rollback, struct 
     if (r == 0)
         r = refuse_other(s, &head, force, e);
     if (r == 0)
+        r = refuse_home(s, &head, force, e);
+    if (r == 0)
         r = globals_collect(s, &stats, e);
     if (r == 0)
         r = globals_make(s, "empty", e);
@@ -263,6 +290,8 @@ int flow_globals_push(struct stack *s, bool force, bool accept_rollback, struct 
         r = open_base(s, &head, &base, e);
     if (r == 0 && head.seq > 0)
         r = differs(s, &base, &changed, e);
+    if (r == 0 && changed)
+        r = refuse_nothing(s, &head, force, e);
     if (r < 0 || changed)
         return r < 0 ? r : send(s, &l, &head, &base, e);
 
