@@ -63,7 +63,8 @@ int flow_verify(struct stack *s, const struct snapshot_id *id, struct tidy_plan 
 
 struct forking {
     struct stack *stack;
-    bool still, again; /* again: a fork of this work was made, or begun, before */
+    bool still, again;  /* again: a fork of this work was made, or begun, before */
+    bool rules_changed; /* since the base */
     struct view base, before;
     struct meta meta;
     struct tidy_plan missing; /* what the last try lacked: the next one does without */
@@ -211,7 +212,7 @@ static int try_fork(struct forking *f, struct error *e)
                                .avoid = f->missing.avoid_count ? &f->missing : NULL,
                                .project = s->record.aside ? s->record.aside : s->record.path,
                                .meta = &f->meta,
-                               .rules_changed = strcmp(f->base.snapshot.meta, parent->snapshot.meta) != 0,
+                               .rules_changed = f->rules_changed,
                                .parent = &parent->snapshot,
                                .base = &f->base,
                                .epoch = s->record.epoch };
@@ -267,6 +268,33 @@ static int open_before(struct forking *f, struct error *e)
     return r == -ENOENT ? 0 : r;
 }
 
+/* What is left out goes to the stash by the rules that were committed last: by others, what neither of the two has
+ * would be lost. All else that was set is the line's. */
+static int read_meta(struct forking *f, struct error *e)
+{
+    if (f->again) {
+        f->rules_changed = strcmp(f->base.snapshot.meta, f->before.snapshot.meta) != 0;
+        return view_meta(&f->before.snapshot, &f->meta, e);
+    }
+    _cleanup_(view_close) struct view committed = { 0 };
+    struct meta newest = { 0 };
+    int r = view_open_committed(f->stack, &committed, e);
+    if (r == 0)
+        r = view_meta(&committed.snapshot, &newest, e);
+    if (r == 0)
+        r = view_meta(&f->base.snapshot, &f->meta, e);
+    if (r == 0) {
+        const struct meta old = f->meta;
+        f->meta.exclude = newest.exclude;
+        f->meta.exclude_count = newest.exclude_count;
+        newest.exclude = old.exclude;
+        newest.exclude_count = old.exclude_count;
+        f->rules_changed = strcmp(f->base.snapshot.meta, committed.snapshot.meta) != 0;
+    }
+    meta_release(&newest);
+    return r;
+}
+
 static int make(struct stack *s, bool still, struct error *e)
 {
     struct forking f = { .stack = s, .still = still, .again = !snapshot_id_none(&s->record.fork) };
@@ -286,7 +314,7 @@ static int make(struct stack *s, bool still, struct error *e)
         view_close(&f.base);
         return r;
     }
-    r = view_meta(f.again ? &f.before.snapshot : &f.base.snapshot, &f.meta, e);
+    r = read_meta(&f, e);
     if (r == 0)
         r = try_twice(&f, e);
     if (r == 0 && still) /* from here on it is taken away, and no fork may be made of what is left of it */
