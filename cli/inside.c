@@ -3,6 +3,7 @@
 
 #include "cli/box.h"
 #include "cli/nodes.h"
+#include "cli/patience.h"
 #include "cli/place.h"
 #include "cli/stack.h"
 #include "cli/terminal.h"
@@ -67,6 +68,16 @@ static int start(const struct config *c, struct ui *ui, const char *name, const 
     return r;
 }
 
+/* What touches the tree waits for it in the kernel. What does not, runs all the same. */
+static int look_for_silence(struct stack *s, struct error *e)
+{
+    struct error why = { 0 };
+    int r = patience_look(s, &why);
+    if (r == -ETIMEDOUT)
+        ui_warn(s->ui, "%s", why.text);
+    return r < 0 && r != -ETIMEDOUT ? error_pass(e, &why) : 0;
+}
+
 int inside_open(const struct config *c, struct ui *ui, const char *name, const char *command, struct inside *ret,
                 struct error *e)
 {
@@ -77,6 +88,9 @@ int inside_open(const struct config *c, struct ui *ui, const char *name, const c
         r = stack_peek(&s, name, e);
     if (r == 0)
         r = check_here(&s, command, e);
+    if (r < 0)
+        return r;
+    r = look_for_silence(&s, e);
     if (r < 0)
         return r;
     _cleanup_free_ char *socket = place_in_run(c, name, "exec");

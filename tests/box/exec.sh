@@ -180,4 +180,16 @@ expect_exit 0 box -- cat file .//../"$(basename "$project")"/file /root/.agent/s
 expect_output memory
 expect_error "demo is stopped; it is started"
 [ "$(grep -c changed "$WORK/output")" = 2 ] || fail "the change did not travel"
+
+# With a daemon that is silent it says so, and goes on when that does.
+daemon=$(on a ag-box status --json demo | jq .daemon_pid)
+kill -STOP "$daemon"
+on a ag-box exec demo -- echo runs >"$WORK/output" 2>"$WORK/error" &
+waiting=$!
+until grep -qF "no answer from the daemon of demo, pid $daemon, which is stopped: kill -CONT $daemon" "$WORK/error" ||
+    ! kill -0 "$waiting" 2>/dev/null; do sleep 0.01; done
+kill -CONT "$daemon"
+wait "$waiting"
+expect_output runs
+expect_error "no answer from the daemon of demo, pid $daemon, which is stopped: kill -CONT $daemon lets it go on"
 on a ag-box park demo
