@@ -2,6 +2,7 @@
 #include "index/cachedir.h"
 
 #include "index/base/fd.h"
+#include "index/base/lock.h"
 #include "index/base/log.h"
 #include "index/base/mem.h"
 
@@ -16,6 +17,7 @@
 #define CATALOG_NAME ".catalog.db"
 #define CATALOG_NEEDS (256u * 1024) /* to be opened and begun */
 #define EVICT_BATCH 64
+#define OPENING_MS 30000 /* another process, which may throw away what there is */
 
 void cachedir_path(const char *box, const struct pack_name *p, char to[CACHEDIR_PATH_MAX])
 {
@@ -99,8 +101,11 @@ int cachedir_open(const char *path, const char *box, ino_t bad, struct cachedir 
     if (r < 0)
         return r;
     d.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d.fd < 0 || flock(d.fd, LOCK_EX) < 0)
+    if (d.fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "open %s", path);
+    r = lock_wait(d.fd, path, OPENING_MS, e);
+    if (r < 0)
+        return error_hint(e, "another ag-box opens the cache: wait for it to end, or end it, then try again");
 
     if (bad != 0 && catalog_inode(d.fd) == bad) {
         log_warn("the catalog of %s is damaged: the cache begins again", path);

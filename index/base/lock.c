@@ -6,11 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAUSE_FIRST_NS 5000000
@@ -26,7 +27,7 @@ static int say_busy(int fd, const char *name, struct error *e)
     return error_say(e, ERROR_BUSY, -EWOULDBLOCK, "lock %s: held by another process", name);
 }
 
-static int wait_for(int fd, const char *name, unsigned wait_ms, struct error *e)
+static int wait_for(int fd, const char *name, unsigned wait_ms, const sigset_t *let_in, struct error *e)
 {
     int64_t deadline = clock_boot_ns() + (int64_t)wait_ms * 1000000;
     int64_t pause_ns = PAUSE_FIRST_NS;
@@ -40,11 +41,21 @@ static int wait_for(int fd, const char *name, unsigned wait_ms, struct error *e)
         if (left_ns <= 0)
             return say_busy(fd, name, e);
         struct timespec pause = { .tv_nsec = pause_ns < left_ns ? pause_ns : left_ns };
-        if (nanosleep(&pause, NULL) < 0)
+        if (ppoll(NULL, 0, &pause, let_in) < 0)
             return error_say(e, ERROR_INTERRUPTED, -EINTR, "lock %s: interrupted while waiting", name);
         pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
     }
     return 0;
+}
+
+int lock_wait(int fd, const char *name, unsigned wait_ms, struct error *e)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = wait_for(fd, name, wait_ms, &before, e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
 }
 
 int lock_take(int dir, const char *name, unsigned wait_ms, int *ret_fd, struct error *e)
@@ -52,7 +63,7 @@ int lock_take(int dir, const char *name, unsigned wait_ms, int *ret_fd, struct e
     _cleanup_close_ int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set(e, ERROR_FAILED, -errno, "open lock %s", name);
-    int r = wait_for(fd, name, wait_ms, e);
+    int r = lock_wait(fd, name, wait_ms, e);
     if (r < 0)
         return r;
 

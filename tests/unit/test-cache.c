@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -518,6 +520,28 @@ static void a_rotten_known_row_is_not_believed(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_directory, remove_directory)
 
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+/* Whoever opens it stands still: that is waited for, but a signal is heard. */
+static void the_wait_for_another_that_opens_it_can_be_ended(void **state)
+{
+    (void)state;
+    cache_close(open_cache(0));
+    struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+    struct cache *c = NULL;
+    struct error e = { 0 };
+    int other = open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(other, LOCK_EX), 0);
+    sigaction(SIGALRM, &action, NULL);
+    ualarm(50000, 0);
+    assert_int_equal(cache_open(inside, "demo", 0, &c, &e), -EINTR);
+    assert_int_equal(e.kind, ERROR_INTERRUPTED);
+    close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +563,7 @@ int main(void)
         TEST(what_goes_is_counted_for_its_box),
         cmocka_unit_test_setup_teardown(a_part_of_the_disk_stays_free, mount_small, unmount_small),
         TEST(several_processes_share_one_cache),
+        TEST(the_wait_for_another_that_opens_it_can_be_ended),
         TEST(known_content_is_found_until_it_is_cleared),
         TEST(a_rotten_known_row_is_not_believed),
     };

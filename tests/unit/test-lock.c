@@ -9,9 +9,12 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +152,32 @@ static void a_signal_ends_the_wait(void **state)
     end_holder(&h);
 }
 
+static bool signal_comes_meanwhile;
+
+/* In the place of the C library's: a signal while it is tried, and not while it is waited for. */
+int flock(int fd, int operation)
+{
+    long r = syscall(SYS_flock, fd, operation);
+    int before = errno;
+    if (signal_comes_meanwhile)
+        raise(SIGALRM);
+    signal_comes_meanwhile = false;
+    errno = before;
+    return (int)r;
+}
+
+static void a_signal_between_two_pauses_ends_the_wait_too(void **state)
+{
+    struct place *place = *state;
+    struct holder h = start_holder(place->dir);
+    struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+    sigaction(SIGALRM, &action, NULL);
+    int fd = -1;
+    signal_comes_meanwhile = true;
+    assert_int_equal(lock_take(place->dir, "command", 1000, &fd, NULL), -EINTR);
+    end_holder(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +185,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_killed_holder_leaves_no_lock, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_waiter_gets_the_lock_once_it_is_free, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_signal_ends_the_wait, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(a_signal_between_two_pauses_ends_the_wait_too, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
