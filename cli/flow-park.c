@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -109,9 +110,25 @@ static int refuse_others(struct stack *s, struct error *e)
     return s->record.full ? refuse_writers(s, path, path, NULL, e) : refuse_writers(s, tree, NULL, NULL, e);
 }
 
+/* What is mounted in the project is in no snapshot, and would be gone with the tree (a tmpfs) or moved with it. */
+static int refuse_mounts(struct stack *s, struct error *e)
+{
+    unsigned below = 0;
+    char first[PATH_MAX] = "";
+    int r = mount_count_below(s->record.path, &below, first, sizeof(first), e);
+    if (r < 0 || below == 0)
+        return r;
+    _cleanup_free_ char *word = text_word(first);
+    error_say(e, ERROR_BUSY, -EBUSY, "%s is in use: %s is mounted in it, and no snapshot holds what is there", s->name,
+              first);
+    return error_hint(e, "umount %s, then park again; nothing has changed", word), -EBUSY;
+}
+
 int flow_make_still(struct stack *s, struct error *e)
 {
-    int r = box_running(s) ? refuse_others(s, e) : 0;
+    int r = refuse_mounts(s, e);
+    if (r == 0 && box_running(s))
+        r = refuse_others(s, e);
     if (r == 0)
         r = box_stop(s, NULL, e);
     if (r < 0)

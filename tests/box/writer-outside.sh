@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A file of the tree that is open for writing stops park: the writer is named, nothing has changed, and the tree stays writable. A
-# plain directory does not move aside under a writer, when its lease was lost neither.
+# plain directory does not move aside under a writer, when its lease was lost neither. Nor does a park take away what somebody
+# has mounted in the tree: no snapshot holds it.
 . "$TESTS/lib.sh"
 
 store file
@@ -37,6 +38,21 @@ on a rm "$project/"$'odd\e[2J\xc2\x9b'
 expect_file "$project/open" more
 expect_file "$project/writable" still
 on a ag-box park demo
+
+for how in --local --full; do
+    on a ag-box up demo "$how"
+    on a mkdir "$project/mounted here"
+    on a mount -t tmpfs none "$project/mounted here"
+    echo only | on a tee "$project/mounted here/file" >/dev/null
+    expect_exit 8 on a ag-box park demo
+    expect_error "$project/mounted here is mounted in it"
+    expect_error "umount '$project/mounted here'"
+    expect_file "$project/mounted here/file" only
+    on a sh -c "echo still >'$project/writable'"
+    on a umount "$project/mounted here"
+    on a rmdir "$project/mounted here"
+    on a ag-box park demo
+done
 
 on a ag-box up demo --full
 on b ag-box up demo --force
