@@ -20,6 +20,8 @@ static int check(const struct cmd_context *c, uint64_t *ret_timeout_s, struct er
         error_say(e, ERROR_USAGE, -EINVAL, "exec wants a box's name, then -- and a command");
         return error_hint(e, "ag-box exec %s -- ls -l", c->before_dashes == 0 ? "NAME" : c->arguments[0]), -EINVAL;
     }
+    if (c->arguments[1][0] == '\0')
+        return error_say(e, ERROR_USAGE, -EINVAL, "the command's name is empty");
     if (o->tty && o->detach)
         return error_say(e, ERROR_USAGE, -EINVAL, "--tty and --detach do not go together");
     if (o->timeout && o->detach)

@@ -37,6 +37,8 @@ expect_exit 143 box -- sh -c 'kill -TERM $$'
 expect_exit 137 box -- sh -c 'kill -KILL $$'
 expect_exit 127 box -- no-such-command
 expect_error "run no-such-command in the box: No such file or directory"
+expect_exit 125 box -- ""
+expect_error "the command's name is empty"
 expect_exit 126 box -- /etc/passwd
 expect_error "Permission denied"
 
