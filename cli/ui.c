@@ -19,6 +19,7 @@ struct ui {
     bool json, terminal, passed_on;
     const char *json_file;
     int success, failure; /* exit codes; failure 0: the kind's own */
+    int unwritten;        /* errno of the first write to stdout that failed; 0: none */
     json_t *result;
     pthread_mutex_t lock; /* of the progress line and the warnings */
     int64_t shown_ns, begun_ns;
@@ -88,6 +89,18 @@ static json_t *message(const char *text)
     return json_string(shown);
 }
 
+/* Whoever stops reading has what he wants. Of what else could not be written the reason is kept for the end. */
+static bool flush(struct ui *ui)
+{
+    int why = ferror(stdout) ? EIO : 0; /* an earlier write, whose reason is gone */
+    if (fflush(stdout) != 0)
+        why = errno;
+    clearerr(stdout);
+    if (why != EPIPE && ui->unwritten == 0)
+        ui->unwritten = why;
+    return why == 0;
+}
+
 void ui_line(struct ui *ui, const char *fmt, ...)
 {
     if (ui->json)
@@ -98,7 +111,7 @@ void ui_line(struct ui *ui, const char *fmt, ...)
     _cleanup_free_ char *shown = formatted(fmt, args);
     va_end(args);
     puts(shown);
-    fflush(stdout); /* whoever waits for a line of a command that stays */
+    flush(ui); /* whoever waits for a line of a command that stays */
 }
 
 void ui_bytes(struct ui *ui, const void *p, size_t n)
@@ -320,7 +333,10 @@ int ui_end(struct ui *ui, int r, const struct error *e)
             return exit_code(ui, -1, r < 0 ? e : &unwritten);
         }
     }
-    if (fflush(stdout) != 0 && r >= 0)
-        return 1;
-    return exit_code(ui, r, e);
+    bool whole = flush(ui);
+    if (ui->unwritten == 0)
+        return whole || r < 0 ? exit_code(ui, r, e) : 1;
+    error_set(&unwritten, ERROR_FAILED, -ui->unwritten, "what this command answers could not be written");
+    print_error(&unwritten);
+    return exit_code(ui, -1, r < 0 ? e : &unwritten);
 }

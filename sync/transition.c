@@ -46,8 +46,8 @@ static int say_held(const struct transition_from *f, const struct head *h, struc
     error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s, last renewed %s ago", h->box, h->node, age);
     if (strcmp(h->node, f->node->name) == 0)
         error_hint(e,
-                   "this node's journal does not know that lease: is another machine named %s, or was the state "
-                   "directory lost?",
+                   "this node's journal does not know that lease: the store was restored from a copy, the state directory "
+                   "was lost, or another machine is named %s; up --force takes it",
                    h->node);
     else
         error_hint(e, "park it on %s, or take it with up --force: what %s did since then becomes a fork", h->node,
@@ -82,7 +82,7 @@ static void set_place(const struct transition *t, struct head *h)
 static int build_create(const struct transition *t, const struct transition_from *f, struct head *h, struct error *e)
 {
     if (h->seq > 0 && h->state != HEAD_TOMBSTONE)
-        return error_say(e, ERROR_FAILED, -EEXIST, "box %s exists, last used by %s", f->box, h->node);
+        return error_say(e, ERROR_BUSY, -EEXIST, "box %s exists, last used by %s", f->box, h->node);
     begin_epoch(f, h);
     snprintf(h->box, sizeof(h->box), "%s", f->box);
     memcpy(h->incarnation, f->record->incarnation, sizeof(h->incarnation));

@@ -155,3 +155,25 @@ on c mount -o remount,size=20m "$WORK/small"
 on c ag-box track demo "$WORK/out" # goes on
 on c ag-box park demo
 on c umount "$WORK/small"
+
+# An answer that nobody gets is no success.
+for words in ls "ls --json" "digest $TESTS/store" "key export"; do
+    code=0
+    on a ag-box $words >/dev/full 2>"$WORK/error" || code=$?
+    [ "$code" = 1 ] || fail "exit $code: $words"
+    expect_error "what this command answers could not be written: No space left on device"
+done
+
+# A store that is put back to when this node held the box: accepting that is not enough, and the hint says what is.
+mkdir "$WORK/back"; echo one >"$WORK/back/file"
+on a ag-box track back "$WORK/back"
+cp -a "$WORK/store" "$WORK/backup"
+on a ag-box park back
+rm -r "$WORK/store"; mv "$WORK/backup" "$WORK/store"
+expect_exit 7 on a ag-box up back
+expect_exit 3 on a ag-box up back --accept-rollback
+expect_error "the store was restored from a copy"
+expect_error "up --force takes it"
+on a ag-box up back --accept-rollback --force
+expect_file "$WORK/back/file" one
+on a ag-box park back
