@@ -25,6 +25,16 @@ static int forget_earlier(struct stack *s, struct error *e)
     return r < 0 ? r : flow_forget_sent(s, e);
 }
 
+/* Somebody else made the box first. What was begun here stands in the way of up and of another name. */
+static void hint_existing(const struct stack *s, struct error *e)
+{
+    if (s->record.state == BOX_TRACKING)
+        error_hint(e, "`ag-box drop %s` here forgets what was begun here, no more; then choose another name, or "
+                   "`ag-box up %s`", s->name, s->name);
+    else
+        error_hint(e, "choose another name, or `ag-box up %s`", s->name);
+}
+
 /* r: what reading the head came to. */
 static int refuse_existing(const struct stack *s, int r, const struct head *head, struct error *e)
 {
@@ -35,7 +45,7 @@ static int refuse_existing(const struct stack *s, int r, const struct head *head
     if (r < 0)
         return r;
     error_say(e, ERROR_BUSY, -EEXIST, "box %s exists already (%s, last at %s)", s->name, head->path, head->node);
-    return error_hint(e, "choose another name, or `ag-box up %s`", s->name), -EEXIST;
+    return hint_existing(s, e), -EEXIST;
 }
 
 int flow_track_refuse(struct stack *s, const char *path, struct error *e)
@@ -131,6 +141,8 @@ static int commit(struct stack *s, struct lease *l, const struct saved *saved, c
 {
     struct lease_commit c = { .root = saved->id, .pin = meta->pin, .path = meta->path, .then = BOX_FULL_HELD };
     int r = lease_create(l, &c, e);
+    if (r == -EEXIST)
+        hint_existing(s, e);
     if (r < 0)
         return r;
     s->record.base = s->record.committed = saved->id;
