@@ -29,8 +29,10 @@ static int forget_earlier(struct stack *s, struct error *e)
 static void hint_existing(const struct stack *s, struct error *e)
 {
     if (s->record.state == BOX_TRACKING)
-        error_hint(e, "`ag-box drop %s` here forgets what was begun here, no more; then choose another name, or "
-                   "`ag-box up %s`", s->name, s->name);
+        error_hint(e,
+                   "`ag-box drop %s` here forgets what was begun here, no more; then choose another name, or "
+                   "`ag-box up %s`",
+                   s->name, s->name);
     else
         error_hint(e, "choose another name, or `ag-box up %s`", s->name);
 }

@@ -46,8 +46,8 @@ static int say_held(const struct transition_from *f, const struct head *h, struc
     error_say(e, ERROR_HELD, -EBUSY, "box %s is held by %s, last renewed %s ago", h->box, h->node, age);
     if (strcmp(h->node, f->node->name) == 0)
         error_hint(e,
-                   "this node's journal does not know that lease: the store was restored from a copy, the state directory "
-                   "was lost, or another machine is named %s; up --force takes it",
+                   "this node's journal does not know that lease: the store was restored from a copy, the state "
+                   "directory was lost, or another machine is named %s; up --force takes it",
                    h->node);
     else
         error_hint(e, "park it on %s, or take it with up --force: what %s did since then becomes a fork", h->node,
