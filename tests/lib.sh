@@ -9,6 +9,8 @@
 #   on NAME COMMAND...         runs it there, in the current directory; `ag-box up` only with its tree (--no-start), unless
 #                              the scenario has said BOXES=yes
 #   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
+#   state_on_disk NODE         its $STATE lies on an ext4 of its own from here on (the scenario has said NO_INIT=1)
+#   power_off NODE             a reboot of such a node, but of its $STATE only what had reached the disk is left
 #   lazy_box NODE NAME DIR     a box that is up there over a snapshot: DIR is tracked, parked and taken up again
 #   make_project DIR [--secret]    a small tree with one of everything that a tree may hold
 #   drop_caches                the kernel forgets what it can of all trees
@@ -160,6 +162,25 @@ reboot() {
     find "$dir/run" -xdev -mindepth 1 -delete
     cat /proc/sys/kernel/random/uuid >"$dir/boot_id"
     _hold_namespace "$name"
+}
+
+_mount_state() {
+    on "$1" mount -o loop "$WORK/$1.ext4" "$WORK/node/$1/state" || return 1
+    on "$1" chmod 700 "$WORK/node/$1/state"
+    _mounts_before[$1]=$(_mounts_of "$1")
+}
+
+state_on_disk() {
+    truncate -s 192M "$WORK/$1.ext4"
+    mkfs.ext4 -q "$WORK/$1.ext4"
+    _mount_state "$1" || skip "no loop mounts here"
+}
+
+power_off() { # unmounting would write the rest into the image's file, so the copy comes first
+    cp --sparse=always "$WORK/$1.ext4" "$WORK/left.ext4"
+    reboot "$1"
+    mv "$WORK/left.ext4" "$WORK/$1.ext4"
+    _mount_state "$1"
 }
 
 # --- trees

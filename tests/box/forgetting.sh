@@ -4,26 +4,12 @@
 . "$TESTS/lib.sh"
 
 store file
-image="$WORK/disk.ext4"
-truncate -s 192M "$image"
-mkfs.ext4 -q "$image"
 NO_INIT=1
 node a
 node b
-mount_disk() {
-    on a mount -o loop "$image" "$WORK/node/a/state" || return 1
-    on a chmod 700 "$WORK/node/a/state"
-    _mounts_before[a]=$(_mounts_of a)
-}
-mount_disk || skip "no loop mounts here"
+state_on_disk a
 on a ag-box init
 needs_crash_points
-power_off() { # only what was written to the device is in the image's file
-    cp --sparse=always "$image" "$WORK/left.ext4"
-    reboot a
-    mv "$WORK/left.ext4" "$image"
-    mount_disk
-}
 
 # What an earlier base had, and prune has deleted while the box was elsewhere.
 project="$WORK/project"
@@ -43,7 +29,7 @@ for day in 2 4 6; do
 done
 on a sync
 on a ag-box up demo
-power_off
+power_off a
 on a ag-box up demo
 on a cp "$WORK/content" "$project/content"
 on a ag-box park demo
@@ -61,7 +47,7 @@ expect_exit 137 on a env AGBOX_CRASH_AT=track:get-head.before#3 ag-box track sec
 on a ag-box drop second --yes
 on a sync
 expect_exit 137 on a env AGBOX_CRASH_AT=track:put-hold.before ag-box track second "$project"
-power_off
+power_off a
 on a ag-box track second "$project"
 on b ag-box check second
 on a ag-box park second

@@ -4,32 +4,14 @@
 . "$TESTS/lib.sh"
 
 store file
-image="$WORK/disk.ext4"
-truncate -s 192M "$image"
-mkfs.ext4 -q "$image"
-losetup --find >"$WORK/free" 2>&1 || skip "no loop devices here"
-
 NO_INIT=1
 node a
 node b
-mount_disk() {
-    on a mount -o loop "$image" "$WORK/node/a/state" || return 1
-    on a chmod 700 "$WORK/node/a/state"
-    _mounts_before[a]=$(_mounts_of a)
-}
-mount_disk || skip "no loop mounts here"
+state_on_disk a
 on a ag-box init
 project="$WORK/project"; make_project "$project"
 on a ag-box track demo "$project"
 on a ag-box park demo
-
-# Only what was written to the device is in the image's file; unmounting would add the rest, so the copy comes first.
-power_off() {
-    cp --sparse=always "$image" "$WORK/left.ext4"
-    reboot a
-    mv "$WORK/left.ext4" "$image"
-    mount_disk
-}
 
 on a ag-box up demo
 on a sh -c "echo before >'$project/before' && mv '$project/deep' '$project/moved'"
@@ -37,7 +19,7 @@ on a ag-box snapshot demo
 expect_state a demo mounted
 copy_tree "$project" "$WORK/model"
 on a sh -c "echo 'never on disk' >'$project/after'"
-power_off
+power_off a
 expect_state a demo dirty-unmounted
 on a ag-box up demo
 on a rm -f "$project/after" # or a part of it: nobody synced it
@@ -53,7 +35,7 @@ for step in remount-ro.after put-head.before put-head.after stash-move.after rem
     rm -rf "$WORK/model"
     copy_tree "$project" "$WORK/model"
     expect_exit 137 on a env AGBOX_CRASH_AT=park:$step ag-box park demo
-    power_off
+    power_off a
     expect_exit 0 on a ag-box park demo
     on b ag-box up demo
     expect_same_tree "$project" "$WORK/model" --exclude kept.log
