@@ -12,6 +12,7 @@
 #   state_on_disk NODE         its $STATE lies on an ext4 of its own from here on (the scenario has said NO_INIT=1)
 #   power_off NODE             a reboot of such a node, but of its $STATE only what had reached the disk is left
 #   lazy_box NODE NAME DIR     a box that is up there over a snapshot: DIR is tracked, parked and taken up again
+#   lose_cache NODE            what the node keeps of the store is gone
 #   make_project DIR [--secret]    a small tree with one of everything that a tree may hold
 #   drop_caches                the kernel forgets what it can of all trees
 #   copy_tree A B              cp -a, while nobody drops caches
@@ -181,6 +182,12 @@ power_off() { # unmounting would write the rest into the image's file, so the co
     reboot "$1"
     mv "$WORK/left.ext4" "$WORK/$1.ext4"
     _mount_state "$1"
+}
+
+# A daemon may be writing there: it sees that its cache is gone, and begins another one.
+lose_cache() { # NODE
+    mv "$WORK/node/$1/state/cache" "$WORK/lost-cache"
+    until rm -rf "$WORK/lost-cache" 2>/dev/null; do sleep 0.05; done
 }
 
 # --- trees

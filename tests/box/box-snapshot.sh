@@ -27,7 +27,7 @@ done
 W
 on a ag-box track demo "$project"
 on a ag-box park demo
-on a rm -rf "$WORK/node/a/state/cache" # big is read from the store
+lose_cache a # big is read from the store
 on a ag-box up demo
 
 on a ag-box exec -d demo -- sh "$project/write"

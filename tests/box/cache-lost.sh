@@ -14,7 +14,8 @@ packs() { find "$WORK/store/box/demo/pack" -type f -printf '%s\n' | awk '{ sum +
 
 for full in --full ''; do
     on b ag-box up $full demo
-    rm -rf "$WORK/node/b/state/cache" "$WORK/model" "$WORK/restored"
+    lose_cache b
+    rm -rf "$WORK/model" "$WORK/restored"
     on b touch "$project/large" "$project/small-1"
     on b sh -c "echo more >>'$project/small-2'"
     copy_tree "$project" "$WORK/model"

@@ -39,6 +39,6 @@ expect_exit 3 on b ag-box park demo
 expect_error "sending again"
 fork=$(on b ag-box ls --snapshots demo --json | jq -r '[.forks[] | select(.node == "b")][0].id')
 [ "$(on b ag-box ls --snapshots demo --json | jq '[.forks[] | select(.node == "b")] | length')" = 1 ] || fail "a fork that lacks packs is listed"
-rm -rf "$WORK/node/a/state/cache"
+lose_cache a
 on a ag-box restore demo --snapshot "$fork" "$WORK/restored"
 expect_same_tree "$WORK/restored" "$WORK/model"

@@ -21,7 +21,7 @@ on a ag-box exec demo -- grep -q first /root/.claude/.credentials.json
 head -c 200000 /dev/urandom | base64 -w 0 | jq -Rc '{oauthAccount: {accountUuid: "me"}, more: .}' |
     on a ag-box exec demo -- sh -c 'cat >/root/.claude.json'
 on a ag-box park demo
-rm -rf "$WORK/node/a/state/cache"
+lose_cache a
 login 2 second >"$home/.claude/.credentials.json"
 on a ag-box up --no-start demo
 on a find "$WORK/node/a/run/demo/tree" >/dev/null # of all that there is, but for its content

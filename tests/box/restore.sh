@@ -61,7 +61,7 @@ ln "$WORK/harm/deep/file7" "$WORK/harm/second-name"
 echo small >"$WORK/harm/small"
 on a ag-box track harm "$WORK/harm"
 for pack in $(find "$WORK/store/box/harm/pack" -type f -size +12M); do
-    rm -rf "$WORK/node/b/state/cache" # it would have all of it
+    lose_cache b # it would have all of it
     mv "$pack" "$WORK/gone"
     expect_exit 7 on b ag-box restore harm "$WORK/harmed" --json
     jq -e '.ok == false and .code == 7 and .lost > 2 and .files + .lost == 27' "$WORK/output" >/dev/null || fail "$(cat "$WORK/output")"

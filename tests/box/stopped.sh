@@ -29,7 +29,7 @@ grep -q "holds what was written until then" "$WORK/said" || fail "it does not sa
 [ -z "$(fault keys box/demo/hold)" ] || fail "the hold stays"
 
 fault reset
-on b rm -rf "$WORK/node/b/state/cache"
+lose_cache b
 stop up demo --full
 grep -q "goes on" "$WORK/said" || fail "it does not say what can be done"
 expect_state b demo filling

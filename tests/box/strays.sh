@@ -41,7 +41,7 @@ on a ag-box park demo
 
 # Busy fetching at the end: the store answers late.
 on a sh -c "sed -i /BOX_HYDRATE/d '$WORK/node/a/config/env'"
-rm -rf "$WORK/node/a/state/cache"
+lose_cache a
 on a ag-box up demo
 fault rtt 3000
 on a ag-box park demo

@@ -33,7 +33,7 @@ days 27 ag-box ls --snapshots demo --json >"$WORK/list"
 jq -e '.holds[0].stale' "$WORK/list"
 
 # b reads all of its base from the store, with nothing cached.
-on b rm -rf "$WORK/node/b/state/cache"
+lose_cache b
 on b sync
 drop_caches
 on b cmp "$project/data" "$WORK/base/data"
@@ -48,7 +48,7 @@ days 40 ag-box prune demo --keep-hourly 1 --keep-daily 1 --keep-weekly 1
 days 42 ag-box prune demo --keep-hourly 1 --keep-daily 1 --keep-weekly 1
 fork=$(days 42 ag-box ls --snapshots demo --json | jq -r '.forks[0].id')
 [[ $fork == fork:b-* ]]
-on a rm -rf "$WORK/node/a/state/cache"
+lose_cache a
 on a ag-box restore demo --snapshot "$fork" "$WORK/restored"
 expect_same_tree "$WORK/restored" "$WORK/mine"
 
