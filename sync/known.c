@@ -31,8 +31,8 @@ struct known {
     const struct tidy_plan *avoid;
     struct content *contents;
     struct relied *relied; /* uthash keeps the order in which they came */
-    struct extent *before;
-    size_t before_count, before_next; /* next: behind what was found last, since content keeps its order */
+    struct extent *before; /* by hash */
+    size_t before_count;
 };
 
 struct known *known_new(struct cache *cache, const struct writer *w, const struct tidy_plan *avoid)
@@ -77,25 +77,43 @@ static bool is_own(const struct known *k, const struct pack_name *p)
     return memcmp(&p->writer, &k->writer, sizeof(p->writer)) == 0;
 }
 
+static int by_hash(const void *a, const void *b)
+{
+    const struct extent *x = a, *y = b;
+    return memcmp(x->hash.b, y->hash.b, HASH_LEN);
+}
+
 void known_before(struct known *k, struct extent *x, size_t count)
 {
     free(k->before);
     k->before = x;
     k->before_count = count;
-    k->before_next = 0;
+    if (count > 1)
+        qsort(x, count, sizeof(*x), by_hash);
+}
+
+/* The first one that has this hash, if any has. */
+static size_t seek_before(const struct known *k, const struct hash *h)
+{
+    size_t low = 0, high = k->before_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memcmp(k->before[middle].hash.b, h->b, HASH_LEN) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* True: of the base, and its pack may be referred to. What this writer has sent may be gone, which only its journal and
  * the cache are made to forget. */
 static bool find_in_base(struct known *k, const struct hash *h, uint32_t length, struct known_extent *ret)
 {
-    for (size_t i = 0; i < k->before_count; i++) {
-        size_t at = (k->before_next + i) % k->before_count;
-        const struct extent *x = &k->before[at];
-        if (x->length != length || !hash_equal(&x->hash, h) || is_own(k, &x->frame.pack) ||
-            tidy_avoids(k->avoid, &x->frame.pack))
+    for (size_t i = seek_before(k, h); i < k->before_count && hash_equal(&k->before[i].hash, h); i++) {
+        const struct extent *x = &k->before[i];
+        if (x->length != length || is_own(k, &x->frame.pack) || tidy_avoids(k->avoid, &x->frame.pack))
             continue;
-        k->before_next = at + 1;
         *ret = (struct known_extent){ .hash = *h, .length = length, .frame = x->frame, .within = x->within };
         return true;
     }
@@ -119,11 +137,11 @@ bool known_find(struct known *k, const struct hash *h, uint32_t length, struct k
     return true;
 }
 
-void known_count_on(struct known *k, const struct pack_name *p, uint32_t size, bool metadata)
+bool known_count_on(struct known *k, const struct pack_name *p, uint32_t size, bool metadata)
 {
     struct relied *r;
     if (!is_own(k, p))
-        return;
+        return false;
     HASH_FIND(hh, k->relied, p->id, sizeof(p->id), r);
     if (!r) {
         r = mem_new(1, sizeof(*r));
@@ -132,6 +150,7 @@ void known_count_on(struct known *k, const struct pack_name *p, uint32_t size, b
     }
     r->size = size ? size : r->size;
     r->metadata |= metadata;
+    return true;
 }
 
 struct resume {

@@ -38,8 +38,8 @@ void known_before(struct known *k, struct extent *x, size_t count);
 /* Learns what the packs in the journal hold, from their footers. A pack that the store does not have is left out. */
 int known_resume(struct known *k, struct journal *j, struct store *s, const struct seal_context *c, struct error *e);
 
-/* A pack that this run refers to; size 0: not known. */
-void known_count_on(struct known *k, const struct pack_name *p, uint32_t size, bool metadata);
+/* A pack that this run refers to; size 0: not known. False: it is not this writer's, and nothing is noted. */
+bool known_count_on(struct known *k, const struct pack_name *p, uint32_t size, bool metadata);
 /*
  * LISTs the writer's packs: every pack counted on that is this writer's must be there, with its size (P5).
  * ret_packs: those among them that hold metadata, newest first; malloc'd, written on success only. -ENODATA

@@ -441,10 +441,7 @@ int push_ticket_redeem(struct push *p, struct push_ticket *t, struct entry *n, s
 
 bool push_rely(struct push *p, const struct pack_name *pack, bool metadata)
 {
-    if (memcmp(&pack->writer, &p->config.writer, sizeof(pack->writer)) != 0)
-        return false;
-    known_count_on(p->known, pack, 0, metadata);
-    return true;
+    return known_count_on(p->known, pack, 0, metadata);
 }
 
 int push_meta(struct push *p, enum frame_kind kind, struct bytes raw, struct locator *ret, struct error *e)
