@@ -9,7 +9,8 @@
 #   on NAME COMMAND...         runs it there, in the current directory; `ag-box up` only with its tree (--no-start), unless
 #                              the scenario has said BOXES=yes
 #   reboot NAME                its processes are killed and its mounts gone; $STATE stays, a new boot begins
-#   state_on_disk NODE         its $STATE lies on an ext4 of its own from here on (the scenario has said NO_INIT=1)
+#   state_on_disk NODE [FILESYSTEM [SIZE]]  its $STATE lies on one (ext4) of its own from here on (the scenario has said NO_INIT=1)
+#   place_on_disk NODE FILESYSTEM  the same, and $WORK/place is a directory on it
 #   power_off NODE             a reboot of such a node, but of its $STATE only what had reached the disk is left
 #   lazy_box NODE NAME DIR     a box that is up there over a snapshot: DIR is tracked, parked and taken up again
 #   lose_cache NODE            what the node keeps of the store is gone
@@ -166,21 +167,29 @@ reboot() {
 }
 
 _mount_state() {
-    on "$1" mount -o loop "$WORK/$1.ext4" "$WORK/node/$1/state" || return 1
+    on "$1" mount -o loop "$WORK/$1.disk" "$WORK/node/$1/state" || return 1
     on "$1" chmod 700 "$WORK/node/$1/state"
     _mounts_before[$1]=$(_mounts_of "$1")
 }
 
 state_on_disk() {
-    truncate -s 192M "$WORK/$1.ext4"
-    mkfs.ext4 -q "$WORK/$1.ext4"
-    _mount_state "$1" || skip "no loop mounts here"
+    truncate -s "${3:-192M}" "$WORK/$1.disk"
+    "mkfs.${2:-ext4}" -q "$WORK/$1.disk" >/dev/null
+    _mount_state "$1" || skip "no loop mounts of ${2:-ext4} here"
+}
+
+place_on_disk() {
+    state_on_disk "$1" "$2" 600M
+    mkdir -p "$WORK/place"
+    on "$1" mkdir "$WORK/node/$1/state/place"
+    on "$1" mount --bind "$WORK/node/$1/state/place" "$WORK/place"
+    _mounts_before[$1]=$(_mounts_of "$1")
 }
 
 power_off() { # unmounting would write the rest into the image's file, so the copy comes first
-    cp --sparse=always "$WORK/$1.ext4" "$WORK/left.ext4"
+    cp --sparse=always "$WORK/$1.disk" "$WORK/left.disk"
     reboot "$1"
-    mv "$WORK/left.ext4" "$WORK/$1.ext4"
+    mv "$WORK/left.disk" "$WORK/$1.disk"
     _mount_state "$1"
 }
 

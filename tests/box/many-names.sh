@@ -10,18 +10,8 @@ store file
 NO_INIT=1
 node a
 node b
-mkdir "$WORK/place"
-on_disk() { # NODE FILESYSTEM: state and project lie on one of its own
-    truncate -s 600M "$WORK/$1.img"
-    "mkfs.$2" -q "$WORK/$1.img" >/dev/null
-    on "$1" mount -o loop "$WORK/$1.img" "$WORK/node/$1/state" || skip "no $2 here"
-    on "$1" chmod 700 "$WORK/node/$1/state"
-    on "$1" mkdir "$WORK/node/$1/state/place"
-    on "$1" mount --bind "$WORK/node/$1/state/place" "$WORK/place"
-    _mounts_before[$1]=$(_mounts_of "$1")
-}
-on_disk a xfs
-on_disk b ext4
+place_on_disk a xfs
+place_on_disk b ext4
 on a ag-box init
 project="$WORK/place/project"
 on a python3 - "$project" $NAMES <<'END'
